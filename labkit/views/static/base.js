@@ -14,8 +14,9 @@
 // ui.body is a div for anything else; ui.element(tag, {class, text}, parent) makes an element; ui.say(node, sentence)
 // writes a marked sentence, ui.parts(sentence) gives its nodes; ui.go(step) moves; ui.replace(data) shows other data.
 // maxWidth may be a function of the width there is.
-// ui.send(message) reaches Python's View.received (null where no kernel listens). data.say (one sentence, or one a
-// step), data.table and data.start are shown by this file.
+// ui.send(message) reaches Python's View.handle_message and returns whether it could (null where no kernel listens).
+// ui.onStop(f) runs f when the view goes. data.say (one sentence, or one a step), data.table and data.start are shown by
+// this file.
 
 function labkitUnpack(value) {
   if (Array.isArray(value)) return value.map(labkitUnpack);
@@ -69,6 +70,9 @@ function labkitParts(sentence) {
   });
 }
 
+// A sentence without its marks, for what is read aloud.
+function labkitPlain(sentence) { return sentence.replace(/`|\*\*/g, ''); }
+
 function labkitFade(colour, alpha) {
   const hex = colour.length === 4 ? [...colour.slice(1)].map(c => c + c).join('') : colour.slice(1);
   const n = parseInt(hex, 16);
@@ -79,8 +83,10 @@ function labkitFade(colour, alpha) {
 function labkitMount(host, view, send) {
   const root = labkitElement('section', {class: 'labkit-view', tabindex: '0'}, host);
   root.dataset.lmSuppressShortcuts = 'true';   // JupyterLab leaves the keys to the view: its shortcuts, and
-  root.addEventListener('keydown', event => {   // the notebook's own handling of these
-    if (/^(Arrow|Page|Home|End| )/.test(event.key)) event.stopPropagation();
+  root.addEventListener('keydown', event => {   // the notebook's own: single letters would cut and insert cells
+    const typed = event.key.length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey;
+    if (typed || /^(Arrow|Page|Home|End)/.test(event.key)) event.stopPropagation();
+    if (event.key === 'Escape') root.closest('.jp-Cell')?.focus();
   });
   let cleanups = [], place = null, update = null;
 
@@ -92,14 +98,22 @@ function labkitMount(host, view, send) {
     const says = Array.isArray(data.say) ? data.say : [data.say];
     const element = labkitElement;
     root.replaceChildren();
-    root.setAttribute('aria-label', data.title);
+    root.setAttribute('aria-label', labkitPlain(data.title));
     const heading = element('h2', {}, root);
     heading.append(...labkitParts(data.title));
-    const say = element('p', {class: 'say', 'aria-live': 'polite'}, root);
+    const say = element('p', {class: 'say', id: `labkit-say-${Math.random()}`, 'aria-live': 'polite'}, root);
     const painters = [];
     let colours = {};
     const ui = {
-      root, element, send, parts: labkitParts, step: 0, say: (node, sentence) => node.replaceChildren(...labkitParts(sentence)), steps: says.length,
+      root, element, parts: labkitParts, step: 0, steps: says.length,
+      send: send && (message => {
+        let sent = true;
+        try { send(message); } catch { sent = false; }
+        gone.textContent = sent ? '' : 'The kernel is gone: run this cell again.';
+        return sent;
+      }),
+      say: (node, sentence) => node.replaceChildren(...labkitParts(sentence)),
+      onStop: f => cleanups.push(f),
       body: element('div', {class: 'body'}, root),
       colour: (name, alpha = 1) => {
         colours[name] ??= getComputedStyle(root).getPropertyValue('--' + name).trim();
@@ -123,7 +137,7 @@ function labkitMount(host, view, send) {
         }
       },
       canvas({label, height, paint, maxWidth = 970, parent = ui.body}) {
-        const canvas = element('canvas', {role: 'img', 'aria-label': label}, parent);
+        const canvas = element('canvas', {role: 'img', 'aria-label': labkitPlain(label), 'aria-describedby': say.id}, parent);
         let width = 0;
         function redraw() {
           if (!width) return;
@@ -155,6 +169,7 @@ function labkitMount(host, view, send) {
       replace: show,
     };
     ui.footer = element('div', {class: 'footer'}, root);
+    const gone = element('p', {class: 'wait', role: 'status'}, root);
     const started = view.start(ui, data);
     const follow = typeof started === 'function' ? started : null;
     if (started?.update) {
@@ -180,7 +195,14 @@ function labkitMount(host, view, send) {
     themes.observe(document.body, {attributes: true, attributeFilter: ['data-jp-theme-light', 'data-jp-theme-name']});
     const scheme = matchMedia('(prefers-color-scheme: dark)');
     scheme.addEventListener('change', repaint);
-    cleanups.push(() => { themes.disconnect(); scheme.removeEventListener('change', repaint); });
+    let ratio = window.devicePixelRatio;
+    const zoom = () => { if (ratio !== window.devicePixelRatio) { ratio = window.devicePixelRatio; repaint(); } };
+    window.addEventListener('resize', zoom);
+    cleanups.push(() => {
+      themes.disconnect();
+      scheme.removeEventListener('change', repaint);
+      window.removeEventListener('resize', zoom);
+    });
     go(place === null ? data.start ?? 0 : Math.round(place * (ui.steps - 1)));   // new data: the same place in it
     mark();
   }
@@ -194,7 +216,7 @@ function labkitControls(ui, root, say, go, cleanups) {
   const back = labkitElement('button', {type: 'button', 'aria-label': 'step back', text: '\u276E'}, bar);
   const play = labkitElement('button', {type: 'button', 'aria-label': 'play', text: '\u25B6'}, bar);
   const next = labkitElement('button', {type: 'button', 'aria-label': 'step forward', text: '\u276F'}, bar);
-  const range = labkitElement('input', {type: 'range', min: 0, max: ui.steps - 1, 'aria-label': 'step'}, bar);
+  const range = labkitElement('input', {type: 'range', min: 0, max: ui.steps - 1, 'aria-label': `step of ${root.ariaLabel}`}, bar);
   const count = labkitElement('span', {class: 'num'}, bar);
   labkitElement('kbd', {text: '\u2190 \u2192 space', 'aria-hidden': 'true'}, bar);
   let timer = 0, last = 0;
@@ -248,8 +270,8 @@ function labkitControls(ui, root, say, go, cleanups) {
       range.value = ui.step;
       range.setAttribute('aria-valuetext', `step ${ui.step + 1} of ${ui.steps}`);
       count.textContent = `${ui.step + 1} / ${ui.steps}`;
-      back.disabled = ui.step === 0;
-      next.disabled = ui.step === ui.steps - 1;
+      back.setAttribute('aria-disabled', ui.step === 0);   // `disabled` would take the focus away
+      next.setAttribute('aria-disabled', ui.step === ui.steps - 1);
     },
   };
 }
@@ -268,7 +290,7 @@ function labkitTable({columns, rows, byStep}, says, root) {
     if (made || !details.open) return;
     made = labkitElement('table', {}, scroll);
     const head = labkitElement('tr', {}, labkitElement('thead', {}, made));
-    for (const column of byStep ? [...columns, 'in words'] : columns) labkitElement('th', {scope: 'col', text: column}, head);
+    for (const column of byStep ? [...columns, 'in words'] : columns) labkitElement(column ? 'th' : 'td', column ? {scope: 'col', text: column} : {}, head);
     const body = labkitElement('tbody', {}, made);
     rows.forEach((row, step) => {
       const line = labkitElement('tr', {}, body);
@@ -311,7 +333,9 @@ function labkitPage(id) {
     if (light !== undefined) document.body.dataset.jpThemeLight = light;
   }
   theme();
-  new MutationObserver(theme).observe(outside.body, {attributes: true, attributeFilter: ['data-jp-theme-light']});
+  const themes = new MutationObserver(theme);
+  themes.observe(outside.body, {attributes: true, attributeFilter: ['data-jp-theme-light']});
+  window.addEventListener('pagehide', () => themes.disconnect());   // the outer page would keep this one alive
 
   const lives = () => outside.querySelector(`[data-labkit-live="${id}"]`) !== null;
   const says = pattern => pattern.test(output.nextElementSibling?.textContent.trim() ?? '');

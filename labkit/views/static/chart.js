@@ -2,9 +2,9 @@
 
 const view = {
   start(ui, data) {
-    const box = ui.element('div', {role: 'img', 'aria-label': data.title}, ui.body);
+    const box = ui.element('div', {role: 'img', 'aria-label': labkitPlain(data.title)}, ui.body);
     let shown = null;
-    new ResizeObserver(() => {
+    const observer = new ResizeObserver(() => {
       const size = ui.root.clientWidth < 640 ? 'narrow' : 'wide';
       if (size === shown) return;
       shown = size;
@@ -13,7 +13,9 @@ const view = {
       svg.setAttribute('width', '100%');
       svg.removeAttribute('height');
       svg.style.maxWidth = size === 'wide' ? '970px' : '520px';
-    }).observe(ui.root);
+    });
+    observer.observe(ui.root);
+    ui.onStop(() => observer.disconnect());
     const legend = ui.element('div', {class: 'legend'}, ui.footer);
     const item = (mark, colour, text) => {
       const line = ui.element('span', {}, legend);

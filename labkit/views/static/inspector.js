@@ -2,7 +2,7 @@
 const view = {
   start(ui, data) {
     const sheet = ui.element('div', {class: 'row'}, ui.body);
-    const source = ui.element('pre', {class: 'source', tabindex: '0', 'aria-label': 'source of the kernel'}, sheet);
+    const source = ui.element('pre', {class: 'source', tabindex: '0', role: 'region', 'aria-label': 'source of the kernel'}, sheet);
     const lines = data.source.map((text, i) => {
       const line = ui.element('div', {class: 'line'}, source);
       ui.element('span', {class: 'gutter', text: data.first + i}, line);

@@ -6,19 +6,21 @@ const view = {
     const sheet = ui.element('div', {class: 'row results'}, ui.body), controls = ui.element('div', {class: 'controls'}, sheet);
     const sliders = ui.element('div', {class: 'sliders'}, controls);
     const wait = ui.element('p', {class: 'wait', role: 'status'}, controls);
-    const found = ui.element('div', {class: 'found', tabindex: '0', 'aria-label': 'findings'}, controls);
+    const found = ui.element('div', {class: 'found', tabindex: '0', role: 'region', 'aria-label': 'findings'}, controls);
     const table = ui.element('table', {}, sheet);
     table.hidden = true;
     const stage = ui.element('div', {}, ui.body);
     const head = ui.element('tr', {}, ui.element('thead', {}, table));
     for (const text of ['counted over the launch', 'now', 'before']) ui.element('th', {scope: 'col', text}, head);
     const body = ui.element('tbody', {}, table);
-    let positions = {...data.positions}, serial = 0, asked = null, timer = 0, picture = null, script = null;
+    const name = Math.random();   // of this one among the views of one widget, which all get every answer
+    let positions = {...data.positions}, count = 0, asked = null, timer = 0, picture = null, script = null;
 
     function ask() {
       if (asked !== null) return;   // one run at a time; the newest position goes next
-      asked = ++serial;
-      ui.send({positions, serial});
+      const serial = `${name}/${++count}`;
+      if (!ui.send({positions, serial})) return;
+      asked = serial;
       clearTimeout(timer);
       timer = setTimeout(() => { wait.textContent = 'Waiting for the kernel. If nothing comes, run this cell again.'; }, 3000);
     }
@@ -62,9 +64,9 @@ const view = {
         clearTimeout(timer);
         wait.textContent = '';
       }
-      const moved = ui.send && JSON.stringify(next.positions) !== JSON.stringify(positions) && next.serial !== undefined;
+      const moved = ui.send && current && next.serial !== undefined && JSON.stringify(next.positions) !== JSON.stringify(positions);
       if (moved) ask();
-      else positions = {...next.positions};
+      else if (asked === null) positions = {...next.positions};
       for (const {name, input, show} of inputs) { input.value = positions[name]; show(); }
       stage.classList.toggle('stale', Boolean(next.error || next.stale));
       if (asked === null) wait.textContent = next.stale ? 'The kernel has changed since: press "run again".' : '';
@@ -94,6 +96,7 @@ const view = {
       if (!next.findings.length) ui.element('p', {text: 'Nothing found: no errors, no advice.'}, found);
     }
     update(data);
+    ui.onStop(() => { clearTimeout(timer); picture?.stop(); });
     return {update};
   },
 };

@@ -7,7 +7,7 @@ const view = {
     const name = 'choice' + Math.random();
     let answer;
     if (data.choices.length) {
-      const set = ui.element('fieldset', {style: 'border:0;padding:0;margin:0;flex:1 1 100%', 'aria-label': data.say}, form);
+      const set = ui.element('fieldset', {style: 'border:0;padding:0;margin:0;flex:1 1 100%', 'aria-label': labkitPlain(data.say)}, form);
       for (const choice of data.choices) {
         const line = ui.element('label', {style: 'display:block;min-height:26px'}, set);
         const radio = ui.element('input', {type: 'radio', name, value: choice, required: '', style: 'margin:0 7px 0 0'}, line);
@@ -36,8 +36,7 @@ const view = {
       const keep = event => {
         event.preventDefault();
         if (!form.reportValidity()) return;
-        ui.send({guess: answer()});
-        kept(answer());
+        if (ui.send({guess: answer()})) kept(answer());
       };
       form.onsubmit = keep;
       // JupyterLab takes Enter for itself before a form would see it
