@@ -150,8 +150,7 @@ def draw_still(figure, data, step):
     """Draw the tile's panels at a step; the cells that the step computes are marked."""
     stills.set_size_and_title(figure, data, step, 9.5, 5)
     stage, cell = unpack(data["steps"])[step].tolist()
-    grid = figure.subplots(2, 5)
-    for axes, panel in zip(grid.ravel()[[0, 1, 2, 5, 6, 7, 8, 9]], data["panels"], strict=True):
+    for axes, panel in zip(figure.subplots(2, 4).ravel(), data["panels"], strict=True):
         values = unpack(panel["values"])
         is_done, is_now = _progress(panel, stage, cell, values.shape)
         role = {"g": "B", "U": "B", "y": "C"}.get(panel["name"], "A")
@@ -160,8 +159,6 @@ def draw_still(figure, data, step):
         for (row, column), value in np.ndenumerate(values):
             if is_done[row, column]:
                 stills.write(axes, column, row, _number(value), fontsize=7 if values.shape[0] < 5 else 5)
-    for axes in grid[0, 3:]:
-        axes.set_axis_off()
 
 
 def _progress(panel, stage, cell, shape):

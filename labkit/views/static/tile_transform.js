@@ -1,5 +1,5 @@
-// A tile in two lines of panels: pixels, their sums along columns, V; then the filter, U, the products M, their sums and
-// the outputs. The cell of the step is filled; the cells that it adds are framed, each with its sign or factor. The
+// A tile in two lines of panels: pixels, their sums along columns, V and the filter; then U, the products M, their sums
+// and the outputs. The cell of the step is filled; the cells that it adds are framed, each with its sign or factor. The
 // pointer on any computed sum shows what it is made of.
 
 const view = {
@@ -51,7 +51,7 @@ const view = {
     const sign = factor => Math.abs(factor) === 1 ? (factor < 0 ? '\u2212' : '+') : text(factor);
 
     const roles = {g: 'B', U: 'B', y: 'C'};
-    for (const line of [['d', 'column sums of d', 'V'], ['g', 'U', 'M', 'column sums of M', 'y']]) {
+    for (const line of [['d', 'column sums of d', 'V', 'g'], ['U', 'M', 'column sums of M', 'y']]) {
       const row = ui.element('div', {class: 'row', style: 'flex-wrap:wrap;gap:8px 22px'}, ui.body);
       for (const name of line) {
         const panel = by(name), [rows, columns] = panel.shape, role = roles[name] ?? 'A';
