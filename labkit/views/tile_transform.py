@@ -126,8 +126,8 @@ def _sums(stage, summed, sums, matrix, name) -> Iterator[Step]:
             written = _written([term for term in terms if term[0]])
             sentence = f"{name.format(column=column)}: {written} = **{_number(sums[row, column])}**."
             cell = column * len(costs) + row if is_transposed else row * sums.shape[1] + column
-            additions = (0, cost.additions) if is_of_outputs else (cost.additions, 0)
-            yield Step(stage, cell, sentence, (*additions, cost.constants, 0))
+            of_pixels, of_outputs = (0, cost.additions) if is_of_outputs else (cost.additions, 0)
+            yield Step(stage, cell, sentence, (of_pixels, of_outputs, cost.constants, 0))
 
 
 def _written(terms) -> str:
