@@ -45,7 +45,9 @@ from labkit.views.sectors import sectors
 from labkit.views.shuffles import shuffles
 from labkit.views.swizzle import swizzle
 from labkit.views.terms import terms
+from labkit.views.tile_errors import tile_errors
 from labkit.views.tile_sizes import tile_sizes
+from labkit.views.tile_transform import tile_transform
 from labkit.views.tiling import tiling
 from labkit.views.variance_errors import variance_errors
 from labkit.views.walks import walks
@@ -62,6 +64,7 @@ __all__ = [
     "grid_to_lane", "hit_rates", "inspector", "intensities", "io_curve", "ladder", "landscape", "latency_hiding",
     "lowering", "mbarriers", "memory", "misses", "number_line", "occupancy", "outputs", "passes", "pipeline",
     "playground", "predict", "ragged", "records", "register_file", "relative", "rescaled_output", "rescaling",
-    "roofline", "schedule", "score_tiles", "sectors", "shuffles", "swizzle", "terms", "tile_sizes", "tiling",
-    "variance_errors", "walks", "warp_loads", "warp_timeline", "waves", "window", "winners", "wraparound",
+    "roofline", "schedule", "score_tiles", "sectors", "shuffles", "swizzle", "terms", "tile_errors", "tile_sizes",
+    "tile_transform", "tiling", "variance_errors", "walks", "warp_loads", "warp_timeline", "waves", "window",
+    "winners", "wraparound",
 ]  # fmt: skip

@@ -1,26 +1,28 @@
 """A tile's products as a convolution defines them, compared with those of its transformed pixels (Winograd)."""
 
 from collections.abc import Mapping, Sequence
-from math import isqrt
 
 import numpy as np
 
 from labkit.trace import Trace
 from labkit.views import stills
 from labkit.views.base import View, pack, stats_by_step, unpack
+from labkit.views.transformed import find_array, single_plane, tile_costs, tile_sides
 from labkit.views.wording import check_trace, global_outputs
 
 LABELS = [
     "products as defined",
     "products of transformed pixels",
-    "FLOPs of transforms",
+    "additions of transforms",
     "error, of the largest output",
 ]
 MAX_SINGLE_OUTPUTS = 4  # outputs of a tile that are shown one by one
 PIXELS, TRANSFORMED, MULTIPLIED, DONE = range(4)  # how far a tile is
 
 
-def collapse(direct: Trace, transformed: Mapping[str, Sequence[Trace]], errors: bool = True) -> View:
+def collapse(
+    direct: Trace, transformed: Mapping[str, Sequence[Trace]], errors: bool = True, at_end: bool = False
+) -> View:
     """Step through the tiles of one image and one filter: the first one in its parts, then tile by tile.
 
     A choice above the picture changes the way in which the image is cut up.
@@ -35,32 +37,36 @@ def collapse(direct: Trace, transformed: Mapping[str, Sequence[Trace]], errors: 
         tiles as their last.
     errors
         Whether to tell how far off the outputs are.
+    at_end
+        Whether to show the last step first, as a playground does whose reader asks for totals.
     """
     check_trace("collapse", direct)
     choices = [{"name": name, **_choice_data(direct, traces, errors)} for name, traces in transformed.items()]
     if not choices:
         raise ValueError("collapse compares a convolution with those by transforms: give the launches of one.")
     data = {**choices[0], "kept": choices, "chosen": 0}
+    if at_end:
+        data["start"] = len(choices[0]["say"]) - 1
     return View("collapse", "Products: as defined, and of transformed pixels", data, draw_still)
 
 
 def _choice_data(direct, traces, errors) -> dict:
     """Return what is drawn of one choice of tile, as JSON-ready data."""
-    x, y = (_plane(_array(traces, name)) for name in "xy")
-    w = _plane(_array([direct], "w"))
-    U, V, M = (_array(traces, name) for name in "UVM")
+    x, y = (single_plane(find_array(traces, name)) for name in "xy")
+    w = single_plane(find_array([direct], "w"))
+    U, V, M = (find_array(traces, name) for name in "UVM")
     windows = np.lib.stride_tricks.sliding_window_view(x.astype(float), w.shape)
     exact = np.einsum("pqrs,rs->pq", windows, w.astype(float))
     if exact.shape != y.shape:
         raise ValueError("The outputs are not as many as the window has places: show a convolution without padding.")
-    out, tile = _sides(len(U), w.shape)
+    out, tile = tile_sides(len(U), w.shape)
     tiles_per_row = -(-y.shape[1] // out[1])
     count = -(-y.shape[0] // out[0]) * tiles_per_row
-    flops = _flops(traces, "x", "V") // V.shape[-1], _flops(traces, "M", "y") // count
+    additions = tile_costs(out, tile) if _has_launches(traces, "Vx", "My") else (0, 0)
     V, M = (array.reshape(len(U), -1)[:, :count].T for array in (V, M))
     loads = [counted for counted in direct.sites if (counted.site.array, counted.site.kind) == ("x", "load")]
     per_output = sum(counted.accesses for counted in loads) // y.size
-    columns = [0, 1, *[2] * any(flops), *[3] * errors]  # of the columns of LABELS
+    columns = [0, 1, *[2] * any(additions), *[3] * errors]  # of the columns of LABELS
     error = np.abs(y - exact) / np.abs(exact).max()
     says, stats, steps, before, worst = [], [], [], np.zeros(3, int), 0.0
     for number in range(count):
@@ -68,7 +74,7 @@ def _choice_data(direct, traces, errors) -> dict:
         tile_slices = tuple(slice(begin, begin + side) for begin, side in zip(first, out, strict=True))
         tile_error = error[tile_slices]
         tile_steps = _later_tile_steps if number else _first_tile_steps
-        for stage, shown, counted, sentence in tile_steps(per_output, tile_error.size, len(U), flops):
+        for stage, shown, counted, sentence in tile_steps(per_output, tile_error.size, len(U), additions):
             worst = max(worst, tile_error.max()) if stage == DONE else worst
             steps.append([number, shown, stage])
             numbers = [*(before + counted).tolist(), f"{worst:.0e}" if stage == DONE else "-"]
@@ -85,59 +91,37 @@ def _choice_data(direct, traces, errors) -> dict:
     }
 
 
-def _array(traces, name):
-    """Return an array as the launches left it."""
-    for trace in reversed(traces):
-        if name in (arrays := global_outputs(trace)):
-            return arrays[name]
-    raise ValueError(f"No launch has an array {name}: show a convolution by transforms, whose arrays are U, V and M.")
+def _has_launches(traces, *names):
+    """Say if launches of their own transform pixels, and products."""
+    return {*names} <= {"".join(sorted(global_outputs(trace))) for trace in traces}
 
 
-def _flops(traces, *names):
-    """Return the FLOPs of the launch that has these global arrays."""
-    return sum(trace.counters.flops for trace in traces if global_outputs(trace).keys() == {*names})
-
-
-def _plane(array):
-    """Return the rows and columns of an array of one image and one channel; a 1D array is one row."""
-    *planes, rows, columns = (1, *array.shape)
-    if any(size != 1 for size in planes):
-        raise ValueError("The picture has room for one image, one channel and one filter: show such a problem.")
-    return array.reshape(rows, columns)
-
-
-def _sides(places, taps):
-    """Return rows and columns of a tile's outputs and of the tile: one row if the filter has one, else square."""
-    tile = (1, places) if taps[0] == 1 else (isqrt(places), isqrt(places))
-    return tuple(side - size + 1 for side, size in zip(tile, taps, strict=True)), tile
-
-
-def _first_tile_steps(per_output, outputs, places, flops):
-    """Yield the steps of the first tile: stage, outputs shown, products and FLOPs so far, sentence."""
+def _first_tile_steps(per_output, outputs, places, additions):
+    """Yield the steps of the first tile: stage, outputs shown, products and additions so far, sentence."""
     yield PIXELS, 0, [0, 0, 0], f"**{places} pixels**, under which the windows of **{outputs} outputs** lie."
     for shown in range(1, outputs + 1) if outputs <= MAX_SINGLE_OUTPUTS else [outputs]:
         subject = f"output {shown} takes" if outputs <= MAX_SINGLE_OUTPUTS else f"each of {outputs} outputs takes"
         sentence = f"As defined, {subject} **{per_output}**, a pixel times a tap; that makes **{shown * per_output}**."
         yield PIXELS, shown, [shown * per_output, 0, 0], sentence
-    cost = f", by {flops[0]} FLOPs with constants" if any(flops) else ""
+    cost = f", by {additions[0]} additions" if any(additions) else ""
     yield (
-        *(TRANSFORMED, outputs, [outputs * per_output, 0, flops[0]]),
+        *(TRANSFORMED, outputs, [outputs * per_output, 0, additions[0]]),
         f"By transforms, its pixels become {places} sums of pixels, V{cost}.",
     )
     yield (
-        *(MULTIPLIED, outputs, [outputs * per_output, places, flops[0]]),
+        *(MULTIPLIED, outputs, [outputs * per_output, places, additions[0]]),
         f"Each sum times the number of U, the transformed filter, in the same place: **{places} products**, M.",
     )
-    ((*_, counted, _),) = _later_tile_steps(per_output, outputs, places, flops)
+    ((*_, counted, _),) = _later_tile_steps(per_output, outputs, places, additions)
     yield (
         *(DONE, outputs, counted),
         f"Sums of these products are the same {outputs} outputs: **{places} in place of {outputs * per_output}**.",
     )
 
 
-def _later_tile_steps(per_output, outputs, places, flops):
+def _later_tile_steps(per_output, outputs, places, additions):
     """Yield the only step of a later tile."""
-    counted = [outputs * per_output, places, sum(flops)]
+    counted = [outputs * per_output, places, sum(additions)]
     yield DONE, outputs, counted, f"{outputs * per_output} products as defined, **{places}** of transformed pixels."
 
 

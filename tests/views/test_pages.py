@@ -39,6 +39,7 @@ from labkit.views import (
     shuffles,
     terms,
     tile_sizes,
+    tile_transform,
     tiling,
     variance_errors,
     walks,
@@ -151,6 +152,7 @@ def pages(tmp_path_factory):
             labkit.simulate(lowered, 1, 48, np.ones((6, 10), np.float32), np.empty((3, 48), np.float32))
         ),
         "collapse": collapse(as_defined, by_tiles),
+        "tile_transform": tile_transform(by_tiles),
         "filtering": filtering(np.eye(9, 12), np.ones((1, 3, 3)) / 9, np.zeros((1, 7, 10)), ["blur"]),
         "passes": passes(
             {
@@ -332,6 +334,7 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
         "filtering",
         "passes",
         "collapse",
+        "tile_transform",
         "terms",
         "wraparound",
         "schedule",

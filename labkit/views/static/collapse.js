@@ -33,7 +33,7 @@ const view = {
       }
       if (value === null || s < 30) return;
       g.textAlign = 'center';
-      g.font = `${Math.min(12, s * 0.31)}px system-ui, sans-serif`;
+      g.font = `${Math.min(11, s * 0.28)}px system-ui, sans-serif`;
       g.fillStyle = share > 0.55 ? ui.colour('card') : ui.colour('fg');
       g.fillText(value.toFixed(value <= -9.995 || value >= 99.95 ? 1 : 2).replace('-', '\u2212'), x + (s - gap) / 2, y + s * 0.6);
     }
