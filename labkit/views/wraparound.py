@@ -50,7 +50,7 @@ def _of_trace(trace):
 def _steps(number, run, is_own):
     """Yield a step for each tile of each filter: its data, its sentence and its numbers.
 
-    Of a kernel of the reader's own, all outputs whose window begins on a pixel are kept, if these are right.
+    Of a kernel of the reader's own, which may pad with zeros, outputs are kept whose window begins on a pixel.
     """
     K, tiles_h, tiles_w, T, _ = run.planes.shape
     stains = run.stained()
@@ -60,8 +60,8 @@ def _steps(number, run, is_own):
         stained = stains[k, i, j]
         top, left = i * run.step[0], j * run.step[1]
         pixels = min(T, run.x.shape[0]), min(T, run.x.shape[1])
-        are_right = is_own and not stained[: pixels[0], : pixels[1]].any()
-        whole = pixels if are_right else (pixels[0] - R + 1, pixels[1] - S + 1)
+        clean = T - R + 1, T - S + 1
+        whole = tuple(map(min, pixels, clean)) if is_own else (pixels[0] - R + 1, pixels[1] - S + 1)
         rows, columns = run.y.shape[1:] if tiles > 1 else whole
         kept = [min(run.step[0], rows - top), min(run.step[1], columns - left)] if tiles > 1 else [rows, columns]
         y = run.y[k] if tiles > 1 else run.planes[k, 0, 0, :rows, :columns]

@@ -88,8 +88,8 @@ def test_a_kernel_of_the_readers_own_has_the_filter_that_it_was_given():
     assert view.sentence.startswith("A filter of 1 x 3 taps stains 8 of")
 
 
-def test_of_a_kernel_of_the_readers_own_all_is_kept_that_begins_on_a_pixel_and_is_right():
-    for pixels, outputs in ((6, [8, 6]), (7, [8, 5])):  # a window of 3 taps meets one zero less than it needs, with 7
+def test_of_a_kernel_of_the_readers_own_what_begins_on_a_pixel_and_is_clean_is_kept():
+    for pixels, outputs in ((4, [8, 4]), (6, [8, 6]), (7, [8, 6])):
         y = np.zeros((8, 8), np.float32)
         trace = labkit.simulate(padded_on_a_circle, 1, (8, 8), positive(8, pixels), positive(1, 3), y)
         assert kept(wraparound(trace)) == [outputs]

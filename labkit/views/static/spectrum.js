@@ -7,7 +7,7 @@ const view = {
     let u = 0, v = 0, shown = -1;
 
     const row = ui.element('div', {class: 'row'}, ui.body);
-    const side = width => Math.floor(Math.max(128, Math.min(width, width < 640 ? 260 : (width - 66) / 4)));
+    const side = width => Math.floor(Math.max(128, Math.min(width, (width - (width < 640 ? 24 : 66)) / (width < 640 ? 2 : 4))));
     const grey = level => `rgb(${level},${level},${level})`;
     function picture(label, name, colour, paint, after) {   // paint(row, column) gives the colour of a cell
       return ui.canvas({
