@@ -38,8 +38,8 @@ def butterflies(passes: Complex[np.ndarray, "passes_1 T"]) -> View:
         "say": says,
         "steps": pack(np.array(steps)),
         "places": places,
-        "re": pack(passes.real),
-        "im": pack(passes.imag),
+        "re": pack(np.real(passes)),
+        "im": pack(np.imag(passes)),
         **stats_by_step(
             ["pass"],
             [[max(0, column - 1)] for column, *_ in steps],

@@ -32,7 +32,8 @@ def spectral_product(run: Spectra) -> View:
         "w": [pack(w[:R, :S] / most) for w, (R, S), most in zip(run.w, taps, largest, strict=True)],
         "y": pack(np.stack([_grey(y) for y in run.y])),
         "numbers": {
-            name: [pack(part[..., : T // 2 + 1]) for part in (X.real, X.imag)] for name, X in all_spectra.items()
+            name: [pack(part[..., : T // 2 + 1]) for part in (np.real(X), np.imag(X))]
+            for name, X in all_spectra.items()
         },
         "tops": {name: [float(one.max()) or 1.0 for one in np.abs(X)] for name, X in all_spectra.items()},
         "floor": FLOOR,
