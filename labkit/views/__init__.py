@@ -3,6 +3,7 @@
 from labkit.views.agreement import agreement
 from labkit.views.attention_errors import attention_errors
 from labkit.views.attention_row import attention_row
+from labkit.views.butterflies import butterflies
 from labkit.views.cache import cache, hit_rates
 from labkit.views.cached_tiles import cached_tiles
 from labkit.views.ceilings import ceilings
@@ -43,6 +44,8 @@ from labkit.views.schedule import schedule
 from labkit.views.score_tiles import score_tiles
 from labkit.views.sectors import sectors
 from labkit.views.shuffles import shuffles
+from labkit.views.spectral_product import spectral_product
+from labkit.views.spectrum import spectrum
 from labkit.views.swizzle import swizzle
 from labkit.views.terms import terms
 from labkit.views.tile_errors import tile_errors
@@ -59,12 +62,12 @@ from labkit.views.winners import winners
 from labkit.views.wraparound import wraparound
 
 __all__ = [
-    "Standing", "agreement", "attention_errors", "attention_row", "banks", "cache", "cached_tiles", "ceilings",
-    "chained_fragments", "cluster", "collapse", "compare_outputs", "divergence", "filtering", "findings", "fragments",
-    "grid_to_lane", "hit_rates", "inspector", "intensities", "io_curve", "ladder", "landscape", "latency_hiding",
-    "lowering", "mbarriers", "memory", "misses", "number_line", "occupancy", "outputs", "passes", "pipeline",
-    "playground", "predict", "ragged", "records", "register_file", "relative", "rescaled_output", "rescaling",
-    "roofline", "schedule", "score_tiles", "sectors", "shuffles", "swizzle", "terms", "tile_errors", "tile_sizes",
-    "tile_transform", "tiling", "variance_errors", "walks", "warp_loads", "warp_timeline", "waves", "window",
-    "winners", "wraparound",
+    "Standing", "agreement", "attention_errors", "attention_row", "banks", "butterflies", "cache", "cached_tiles",
+    "ceilings", "chained_fragments", "cluster", "collapse", "compare_outputs", "divergence", "filtering", "findings",
+    "fragments", "grid_to_lane", "hit_rates", "inspector", "intensities", "io_curve", "ladder", "landscape",
+    "latency_hiding", "lowering", "mbarriers", "memory", "misses", "number_line", "occupancy", "outputs", "passes",
+    "pipeline", "playground", "predict", "ragged", "records", "register_file", "relative", "rescaled_output",
+    "rescaling", "roofline", "schedule", "score_tiles", "sectors", "shuffles", "spectral_product", "spectrum",
+    "swizzle", "terms", "tile_errors", "tile_sizes", "tile_transform", "tiling", "variance_errors", "walks",
+    "warp_loads", "warp_timeline", "waves", "window", "winners", "wraparound",
 ]  # fmt: skip

@@ -24,7 +24,11 @@ def wraparound(*runs: Circular | Trace) -> View:
     if not runs:
         raise ValueError("There is nothing to show: give what `conv.circular(x, w)` returned.")
     circles = [run if isinstance(run, Circular) else _of_trace(run) for run in runs]
-    steps = [step for number, run in enumerate(circles) for step in _steps(number, run)]
+    steps = [
+        step
+        for number, (run, circle) in enumerate(zip(runs, circles, strict=True))
+        for step in _steps(number, circle, is_own=run is not circle)
+    ]
     numbers = [step.pop("numbers") for step in steps]
     labels = ["rows and columns of the filter", "stained outputs of this plane", "right ones", "kept in y so far"]
     data = {
@@ -43,8 +47,11 @@ def _of_trace(trace):
     return Circular(x, w[None], y[None, None, None], y.shape, y[None])
 
 
-def _steps(number, run):
-    """Yield a step for each tile of each filter: its data, its sentence and its numbers."""
+def _steps(number, run, is_own):
+    """Yield a step for each tile of each filter: its data, its sentence and its numbers.
+
+    Of a kernel of the reader's own, which may pad with zeros, outputs are kept whose window begins on a pixel.
+    """
     K, tiles_h, tiles_w, T, _ = run.planes.shape
     stains = run.stained()
     tiles = tiles_h * tiles_w
@@ -52,7 +59,9 @@ def _steps(number, run):
         R, S = run.taps(k)
         stained = stains[k, i, j]
         top, left = i * run.step[0], j * run.step[1]
-        whole = min(T, run.x.shape[0]) - R + 1, min(T, run.x.shape[1]) - S + 1
+        pixels = min(T, run.x.shape[0]), min(T, run.x.shape[1])
+        clean = T - R + 1, T - S + 1
+        whole = tuple(map(min, pixels, clean)) if is_own else (pixels[0] - R + 1, pixels[1] - S + 1)
         rows, columns = run.y.shape[1:] if tiles > 1 else whole
         kept = [min(run.step[0], rows - top), min(run.step[1], columns - left)] if tiles > 1 else [rows, columns]
         y = run.y[k] if tiles > 1 else run.planes[k, 0, 0, :rows, :columns]

@@ -13,6 +13,7 @@ from labkit.views import (
     attention_errors,
     attention_row,
     banks,
+    butterflies,
     cache,
     cached_tiles,
     chained_fragments,
@@ -37,6 +38,8 @@ from labkit.views import (
     score_tiles,
     sectors,
     shuffles,
+    spectral_product,
+    spectrum,
     terms,
     tile_sizes,
     tile_transform,
@@ -55,6 +58,7 @@ from tests.views.test_walks import along_rows, down_columns
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(120)]
 
 TILE = 8
+SPECTRA = conv.spectra(np.eye(16, dtype=np.float32), np.ones((2, 3, 3), np.float32))
 
 
 @cuda.jit
@@ -148,6 +152,9 @@ def pages(tmp_path_factory):
         "inspector": inspector(followed),
         "window": window(walked),
         "wraparound": wraparound(conv.circular(np.ones((20, 28), np.float32), np.ones((1, 5, 5), np.float32))),
+        "spectrum": spectrum(SPECTRA.x, SPECTRA.X),
+        "spectral_product": spectral_product(SPECTRA),
+        "butterflies": butterflies(np.array([[1, 2], [1, 2], [3, -1]])),
         "lowering": lowering(
             labkit.simulate(lowered, 1, 48, np.ones((6, 10), np.float32), np.empty((3, 48), np.float32))
         ),
@@ -332,6 +339,9 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
         "lowering",
         "occupancy",
         "filtering",
+        "spectrum",
+        "spectral_product",
+        "butterflies",
         "passes",
         "collapse",
         "tile_transform",

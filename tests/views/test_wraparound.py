@@ -18,6 +18,16 @@ def on_a_circle(x, w, y):
     y[row, column] = total
 
 
+@cuda.jit
+def padded_on_a_circle(x, w, y):
+    column, row = cuda.threadIdx.x, cuda.threadIdx.y
+    total = np.float32(0)
+    for s in range(w.shape[1]):
+        if (column + s) % 8 < x.shape[1]:
+            total += w[0, s] * x[row, (column + s) % 8]
+    y[row, column] = total
+
+
 def positive(*shape):
     return np.random.default_rng(4).uniform(0.5, 1, shape).astype(np.float32)
 
@@ -76,6 +86,13 @@ def test_a_kernel_of_the_readers_own_has_the_filter_that_it_was_given():
     w[0, 2] = 0
     view = wraparound(labkit.simulate(on_a_circle, 1, (8, 8), positive(8, 8), w, np.zeros((8, 8), np.float32)))
     assert view.sentence.startswith("A filter of 1 x 3 taps stains 8 of")
+
+
+def test_of_a_kernel_of_the_readers_own_what_begins_on_a_pixel_and_is_clean_is_kept():
+    for pixels, outputs in ((4, [8, 4]), (6, [8, 6]), (7, [8, 6])):
+        y = np.zeros((8, 8), np.float32)
+        trace = labkit.simulate(padded_on_a_circle, 1, (8, 8), positive(8, pixels), positive(1, 3), y)
+        assert kept(wraparound(trace)) == [outputs]
 
 
 @pytest.mark.parametrize(("rows", "columns", "outputs"), [(8, 8, [6, 6]), (16, 5, [14, 3]), (3, 3, [1, 1])])

@@ -12,6 +12,7 @@ from labkit.arrays.workspace import Workspace
 from labkit.conv.fft.problem import SpectralForward
 from labkit.conv.fft.s02_tiled import choose_tiles, make_inverse
 from labkit.conv.fft.s02_tiled import launches as tiled_launches
+from labkit.ladder import Launch
 from labkit.simulator.in_place import simulate_in_place
 
 
@@ -63,6 +64,11 @@ class Circular:
 
 def circular(x: Float32[np.ndarray, "H W"], w: Float32[np.ndarray, "K R S"], side: int = 16) -> Circular:
     """Run the kernels in the simulator, with tiles of side x side."""
+    return simulate_circular(x, w, side)[1]
+
+
+def simulate_circular(x, w, side) -> tuple[list[Launch], Circular]:
+    """Return the launches, whose arguments hold the spectra, and what they gave."""
     problem = SpectralForward(1, 1, *x.shape, *w.shape)
     y = np.full(problem.shapes["y"], np.nan, np.float32)
     x, w = np.ascontiguousarray(x), np.ascontiguousarray(w)
@@ -74,4 +80,4 @@ def circular(x: Float32[np.ndarray, "H W"], w: Float32[np.ndarray, "K R S"], sid
     for launch in launches:
         simulate_in_place(launch.kernel, launch.grid, launch.block, *launch.arguments, shared_bytes=launch.shared_bytes)
     planes = planes.reshape(tiles_h, tiles_w, problem.K, side, side).transpose(2, 0, 1, 3, 4)
-    return Circular(x, w, planes, step, y[0])
+    return launches, Circular(x, w, planes, step, y[0])

@@ -1,5 +1,6 @@
-// The image with frames around a tile and the filter, all outputs of the tile's circular correlation, the stained ones
-// vermilion and crossed out, and beside them what is kept of all tiles so far.
+// The image with a frame around a tile, all outputs of the tile's circular correlation, the stained ones vermilion and
+// crossed out, and beside them what is kept of all tiles so far. The pointer on the outputs, or two sliders, choose the
+// output whose window is drawn on the image: what leaves the tile comes back on its other side.
 
 const view = {
   start(ui, data) {
@@ -8,7 +9,9 @@ const view = {
     const pictures = ui.element('div', {class: 'row'}, ui.body);
     const parent = ui.element('div', {}, pictures), middle = ui.element('div', {}, pictures);
     const right = ui.element('div', {}, pictures);
-    const most = axis => Math.max(...steps.map(step => Math.max(images[step.image].shape[axis], step.frame[2])));
+    let p = Infinity, q = Infinity;   // the chosen output; beyond the tile: its last
+    const extent = (step, axis) => Math.max(images[step.image].shape[axis], step.frame[axis] + step.frame[2]);
+    const most = axis => Math.max(...steps.map(step => extent(step, axis)));
     const ROWS = most(0), COLUMNS = most(1), SIDE = Math.max(...steps.map(step => step.frame[2]));
     const rooms = width => width < 640 ? [width, width, width] : [0.36, 0.26, 0.36].map(share => share * width - 14);
     const now = () => steps[ui.step];
@@ -47,22 +50,35 @@ const view = {
       g.strokeRect(column * s + 1, top + row * s + 1, columns * s - 2, rows * s - 2);
     }
 
+    // pieces of the window of the chosen output, [first, count, has come round] along an axis of the tile
+    const pieces = (first, taps, T) => first + taps <= T ? [[first, taps, false]] : [[first, T - first, false], [0, first + taps - T, true]];
+    function chosen() {
+      const {frame: [, , T]} = now();
+      return [Math.min(p, T - 1), Math.min(q, T - 1)];
+    }
     ui.canvas({
-      label: 'the image, with frames around the tile and the filter', parent,
+      label: 'the image, with frames around the tile and the window of the chosen output', parent,
       maxWidth: width => rooms(width)[0],
       height: width => HEAD + tall(width) + 2,
       paint(g, width) {
-        const {image, frame: [row, column, side], filter} = now(), x = images[image];
-        const s = cell(width, Math.max(x.shape[0], side), Math.max(x.shape[1], side), tall(width));
+        const {image, frame: [row, column, T], filter} = now(), x = images[image], [first, second] = chosen();
+        const s = cell(width, extent(now(), 0), extent(now(), 1), tall(width));
         title(g, 'image x, and the tile', 'A');
+        for (let i = 0; i < T * T; i++) {   // zeros where the tile is larger than the image
+          g.fillStyle = ui.colour('cell');
+          g.fillRect((column + i % T) * s, HEAD + (row + Math.floor(i / T)) * s, s - (s > 6 ? 1 : 0), s - (s > 6 ? 1 : 0));
+        }
         draw(g, x, s, HEAD, () => 'A');
-        const rows = Math.min(side, x.shape[0] - row), columns = Math.min(side, x.shape[1] - column);
-        frame(g, s, HEAD, [row, column, rows, columns], 'ink', 3);
-        frame(g, s, HEAD, [row, column, ...filter.shape], 'B', 3);
+        frame(g, s, HEAD, [row, column, T, T], 'ink', 3);
+        for (const [i, rows, under] of pieces(first, filter.shape[0], T)) {
+          for (const [j, columns, beyond] of pieces(second, filter.shape[1], T)) {
+            frame(g, s, HEAD, [row + i, column + j, rows, columns], under || beyond ? 'hot' : 'B', 3);
+          }
+        }
       },
     });
     const side = width => cell(width, SIDE + 1, SIDE);
-    ui.canvas({
+    const outputs = ui.canvas({
       label: 'all outputs of the tile, the stained ones crossed out', parent: middle,
       maxWidth: width => rooms(width)[1],
       height: width => HEAD + SIDE * side(width) + 2,
@@ -71,15 +87,22 @@ const view = {
         title(g, 'circular, all of the tile', 'C');
         draw(g, plane, s, HEAD, (row, column) => stained[row * plane.shape[1] + column] ? 'hot' : 'C');
         frame(g, s, HEAD, [0, 0, rows, columns]);
+        frame(g, s, HEAD, [...chosen(), 1, 1], 'B', 3);
       },
+    });
+    outputs.style.cursor = 'crosshair';
+    outputs.style.touchAction = 'none';
+    outputs.addEventListener('pointermove', event => {
+      const s = side(outputs.clientWidth), [row, column] = [Math.floor((event.offsetY - HEAD) / s), Math.floor(event.offsetX / s)];
+      if (row >= 0 && row < now().frame[2] && column >= 0 && column < now().frame[2]) { [p, q] = [row, column]; ui.go(ui.step); }
     });
     ui.canvas({
       label: 'the outputs that are kept', parent: right,
       maxWidth: width => rooms(width)[2],
       height: width => HEAD + tall(width) + 2,
       paint(g, width) {
-        const {y, y_stained, image, tile, frame: [top, left, side], step} = now(), x = images[image];
-        const s = cell(width, Math.max(x.shape[0], side), Math.max(x.shape[1], side), tall(width));
+        const {y, y_stained, tile, frame: [top, left], step} = now();
+        const s = cell(width, extent(now(), 0), extent(now(), 1), tall(width));
         const last = [Math.floor(top / step[0]), Math.floor(left / step[1])];
         title(g, 'kept: y', 'C');
         draw(g, y, s, HEAD, (row, column) => {
@@ -90,9 +113,21 @@ const view = {
         frame(g, s, HEAD, tile);
       },
     });
+    const sliders = ui.element('div', {class: 'sliders', style: 'margin-top:6px'}, ui.body);
+    const inputs = [['row of the output', value => { p = value; }, 0], ['column of the output', value => { q = value; }, 1]].map(([name, set, axis]) => {
+      const label = ui.element('label', {class: 'slider'}, sliders);
+      ui.element('span', {class: 'name', text: name}, label);
+      const input = ui.element('input', {type: 'range', min: 0, max: SIDE - 1, 'aria-label': name}, label);
+      const shown = ui.element('output', {class: 'num'}, label);
+      input.oninput = () => { set(Number(input.value)); ui.go(ui.step); };
+      return () => { [input.value, shown.textContent] = [chosen()[axis], chosen()[axis]]; };
+    });
     const numbers = stats.labels.map(label => ui.stat(label));
     ui.legend([['A', 'pixels'], ['C', 'the true output'], ['hot', 'stained: something else'], ['ink', 'the tile, and what is kept of it', 'outline'],
-      ['B', 'the filter at the first output', 'outline']]);
-    return step => numbers.forEach((show, i) => show(stats.values[step][i]));
+      ['B', 'the chosen output and its window', 'outline'], ['hot', 'what has come round', 'outline']]);
+    return step => {
+      inputs.forEach(show => show());
+      numbers.forEach((show, i) => show(stats.values[step][i]));
+    };
   },
 };

@@ -1,0 +1,73 @@
+"""The figures that the chapter on FFTs writes into its sentences, held against the records and the counts."""
+
+import numpy as np
+import pytest
+
+from labkit import conv, places, results
+from labkit.book.contents import source
+
+pytestmark = pytest.mark.skipif(places.CHECKOUT is None, reason="reads a checkout")
+H100 = "nvidia-h100-80gb-hbm3"
+
+
+@pytest.fixture(scope="module")
+def text():
+    return source(places.PACKAGE.parent / "notebooks", "fft-convolution").read_text(encoding="utf-8")
+
+
+def times_ms(record, **fields):
+    return {(row["step"], row["problem"]): row["time_ms"] for row in results.load(record, H100).select(**fields)}
+
+
+def test_fft_and_winograd_are_close_at_3_x_3(text):
+    fastest = {}
+    for (step, problem), time_ms in times_ms("conv_choices_3x3").items():
+        fastest.setdefault(problem, {}).setdefault(step.split("/")[0], []).append(time_ms)
+    speedups = [min(of["winograd"]) / min(of["fft"]) for of in fastest.values()]
+    assert len(speedups) == 12 and sum(speedup > 1 for speedup in speedups) == 7
+    assert sum(1 / 1.15 < speedup < 1.15 for speedup in speedups) == 10
+    assert "On ten layers the two are within 15%" in text
+    rows = results.load("conv_choices_3x3", H100).rows
+    winograd = {row["problem"] for row in rows if "Winograd" in row.get("baseline_algorithm", "")}
+    tiled_fft = {row["problem"] for row in rows if row.get("baseline_algorithm") == "tiled FFT"}
+    assert (len(winograd), len(tiled_fft)) == (10, 2)
+    workspace_mb = {
+        step: [row["workspace_bytes"] / 1e6 for row in rows if row["step"] == step]
+        for step in ("fft/few_taps", "winograd/fused")
+    }
+    assert (round(min(workspace_mb["fft/few_taps"])), round(max(workspace_mb["fft/few_taps"]))) == (85, 2173)
+    assert round(max(workspace_mb["winograd/fused"])) == 17
+    assert "85 to 2,173 MB, while our fused Winograd needs 17 MB" in text
+
+
+@pytest.mark.parametrize(("channels", "taps", "speedup"), [(128, 11, 10.6), (16, 11, 5.3), (128, 3, 2.7), (16, 3, 1.3)])
+def test_the_claim_by_the_clock(channels, taps, speedup, text):
+    of = {row["step"]: row["time_ms"] for row in results.load("conv_taps", H100).select(C=channels, R=taps)}
+    assert round(of["gathered"] / of["few_taps"], 1) == speedup and f"{speedup}x" in text
+
+
+def test_steps_and_baselines_on_the_layers_of_table_2(text):
+    times = times_ms("conv_fft")
+    layers = [str(problem) for problem in conv.ladder("fft").step("tiled").benched[:5]]
+
+    def ratios(slower, faster):
+        return np.array([times[slower, layer] / times[faster, layer] for layer in layers])
+
+    assert (ratios("whole", "tiled") > 10).all() and (ratios("whole", "tiled") < 14.5).all()
+    assert [round(100 * (ratio - 1)) for ratio in ratios("tiled", "three_products")[1:]] == [4, 6, 3, 6]
+    pruned = ratios("three_products", "few_taps")
+    assert (round(pruned.min(), 2), round(pruned.max(), 2)) == (0.99, 1.05) and "by -1% to +5%" in text
+    in_16_bits = {
+        row["problem"]: row["time_ms"]
+        for row in results.load("conv_tensor", H100).select(step="persistent", dtype="bfloat16")
+    }
+    gains = [round(times["few_taps", layer] / in_16_bits[layer], 1) for layer in layers]
+    assert gains == [1.5, 1.2, 1.2, 2.2, 9.2] and "1.2x faster on layers 2 and 3, and 9.2x on layer 5" in text
+    second = results.load("conv_fft", H100).select(step="few_taps", problem=layers[1])[0]
+    assert round(second["tflops"]) == 633 and round(second["tflops"] * 2.70 / 81) == 21
+
+
+def test_errors_at_3_x_3(text):
+    errors = {row["step"]: row["error"] for row in results.load("conv_taps", H100).select(C=128, R=3)}
+    assert (f"{errors['f4x4']:.1e}", f"{errors['few_taps']:.1e}") == ("2.3e-06", "3.2e-07")
+    assert "2.3e-6 for F(4 x 4)" in text and "3.2e-7" in text
