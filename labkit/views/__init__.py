@@ -11,6 +11,7 @@ from labkit.views.cluster import cluster
 from labkit.views.collapse import collapse
 from labkit.views.compare_outputs import compare_outputs
 from labkit.views.divergence import divergence
+from labkit.views.dq_sums import dq_sums
 from labkit.views.filtering import filtering
 from labkit.views.findings import findings
 from labkit.views.fragments import fragments

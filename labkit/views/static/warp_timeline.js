@@ -32,7 +32,7 @@ const view = {
         const LEFT = width < 560 ? 76 : 92, room = width - LEFT - 6, x = cycle => LEFT + cycle / common.cycles * room;
         const now = x(common.cycles * ui.step / INSTANTS);
         runs.forEach((run, r) => {
-          const top = tops[r], lanes = run.lanes.length, consumers = lanes - 2;
+          const top = tops[r], lanes = run.lanes.length, consumers = run.consumers;
           const y = lane => top + TOP + lane * (LANE + GAP);
           g.textAlign = 'left';
           g.font = '650 13px system-ui, sans-serif';
@@ -95,7 +95,7 @@ const view = {
       },
     });
 
-    ui.element('p', {class: 'wait', text: `Cycles of one SM of an ${common.gpu}. What waits for what is the run\u2019s; how many cycles it takes is a model\u2019s. No clock was read.`}, ui.body);
+    ui.element('p', {class: 'wait', text: `Cycles of one SM of an ${common.gpu}. The run gives the order and all waits; a model gives the cycles. Nothing was measured.`}, ui.body);
 
     function hatch(g, x, y, width, height) {
       g.save();
@@ -116,9 +116,9 @@ const view = {
     }
 
     ui.legend([
-      ['B', 'copies arriving', 0.85], ['C', 'exp2', 0.9], ['C', 'other arithmetic', 0.42],
+      ...(runs.some(run => run.lanes[0] === 'copies') ? [['B', 'copies arriving', 0.85], ['B', 'a line: waits for a copy']] : []), ['C', 'exp2', 0.9], ['C', 'other arithmetic', 0.42],
       ...common.products.map((name, n) => ['A', `${name} on tensor cores`, n ? 0.5 : 0.95]),
-      ['hot', 'tensor cores idle', 'outline'], ['A', 'a line: waits for products'], ['B', 'a line: waits for a copy'],
+      ['hot', 'tensor cores idle', 'outline'], ['A', 'a line: waits for products'],
       ['dim', 'a line: waits for others'],
     ]);
   },
