@@ -13,16 +13,15 @@ from labkit.views.wording import check_trace, global_outputs, join
 
 TO_COME, DONE, NOW, WAITS = range(4)  # states of a tile of scores
 NONE = -1  # no block has added yet
-LABELS = "GEMMs per tile of scores", "steps that blocks wait", "copies of dQ", "same bits in every run"
+LABELS = "GEMMs per tile of scores", "steps that blocks wait", "copies of dQ", "same bits in both runs"
 TOLERANCE = 0.05  # of the size of dQ: shares are float32, those of the run are products of 16-bit P and dS
 
 
 def dq_sums(problem: AttentionBackward, operands: tuple, adding: Trace, owners: Sequence[Trace]) -> View:
     """Step through the tiles of the backward pass: which block adds to which rows of dQ, and in which order.
 
-    A choice above the picture changes how blocks share dQ. Which tiles a block visits, and in which order, is the run's.
-    The moments at which additions of different blocks arrive are drawn by a random generator, twice: a GPU does not fix
-    them.
+    A choice above the picture changes how blocks share dQ. The run gives the tiles that a block visits, in their order.
+    A random generator gives the order in which additions of different blocks arrive, twice: a GPU does not fix it.
 
     Parameters
     ----------
@@ -47,7 +46,10 @@ def dq_sums(problem: AttentionBackward, operands: tuple, adding: Trace, owners: 
     }
     at_random = _orders(ways["atomic adds"][1], is_random=True)
     elements = [_element(shares[:, tile], [order[tile] for order in at_random]) for tile in range(shares.shape[1])]
-    choices = [{"name": name, **_choice_data(name, *way, shares, elements)} for name, way in ways.items()]
+    choices = [
+        {"name": name, **_choice_data(name, gemms_per_tile, frames, shares, elements)}
+        for name, (gemms_per_tile, frames) in ways.items()
+    ]
     rows = shares.shape[2]
     common = {"rows": [f"{n * rows} to {(n + 1) * rows - 1}" for n in range(shares.shape[1])], "blocks": len(visits)}
     data = {**choices[0], "kept": choices, "chosen": 0, "common": common}
@@ -184,8 +186,11 @@ def _choice_data(name, gemms, frames, shares, elements) -> dict:
         ]
         steps.append({"arrivals": shown, "sums": sums, "new": [len(new) for new in arrivals]})
     say = [_sentence(name, n, frames, steps, kernels, shares.shape[2]) for n in range(len(frames))]
-    same = "no" if is_atomic else "yes"
-    values = [[gemms, waits, blocks if has_copies else 1, same]] * len(frames)
+    is_same = all(
+        np.array_equal(*(_float_sum(shares[:, tile], order[tile]) for order in orders))
+        for tile in range(shares.shape[1])
+    )
+    values = [[gemms, waits, blocks if has_copies else 1, "yes" if is_same else "no"]] * len(frames)
     cells = [
         [n + 1, *("; ".join(_order_text(run[tile]) for run in step["arrivals"]) for tile in range(shares.shape[1]))]
         for n, step in enumerate(steps)
@@ -256,11 +261,15 @@ def _sentence(name, n, frames, steps, kernels, rows) -> str:
         if new
     ]
     if kernels[n] == "sum of the copies":
-        return f"{start}Another kernel sums {states.shape[1]} copies **in a fixed order**: both runs have the same bits."
+        return (
+            f"{start}Another kernel sums {states.shape[1]} copies **in a fixed order**: both runs have the same bits."
+        )
     if kernels[n] == "dK and dV":
         return f"{start}The first kernel has a block per column. It computes dK and dV, and **no dQ**."
     if kernels[n] == "dQ":
-        return f"{start}The second kernel has a block per row. **It owns these rows of dQ**, and computes S and dP again."
+        return (
+            f"{start}The second kernel has a block per row. **It owns these rows of dQ**, and computes S and dP again."
+        )
     if name == "a copy per block":
         return f"{start}Each block adds to **a copy of its own**: {join(adding)}."
     if name == "turns":
@@ -270,14 +279,18 @@ def _sentence(name, n, frames, steps, kernels, rows) -> str:
         return start + text + (f" **Block{'s' * (len(waiting) > 1)} {join(waiting)} {verb}.**" if waiting else "")
     tile = next(tile for tile, new in enumerate(arrivals) if new)
     orders = [_order_text(run[tile]) for run in steps[n]["arrivals"]]
-    return f"{start}All add at once: {join(adding)}. The order is **{orders[0]}** in one run, **{orders[1]}** in another."
+    return (
+        f"{start}All add at once: {join(adding)}. The order is **{orders[0]}** in one run, **{orders[1]}** in another."
+    )
 
 
 def draw_still(figure, data, step):
     """Draw the tiles of scores and the sums of dQ at a step."""
     stills.set_size_and_title(figure, data, step, 9, 3.2, wrap=True)
     states, drawn = unpack(data["states"])[step], data["steps"][step]
-    colours = np.stack([stills.tint(name, weight) for name, weight in (("line", 0.5), ("A", 0.4), ("hot", 1), ("B", 0.7))])
+    colours = np.stack(
+        [stills.tint(name, weight) for name, weight in (("line", 0.5), ("A", 0.4), ("hot", 1), ("B", 0.7))]
+    )
     tiles, sums = figure.subplots(1, 2, width_ratios=[1, 2])
     stills.show_cells(tiles, colours[states], "rows of dQ x blocks of keys", lines=2)
     sums.set(xlim=(0, 1), ylim=(len(states) - 0.5, -0.5))

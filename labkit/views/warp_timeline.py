@@ -42,7 +42,7 @@ def warp_timeline(
         Runs by their names, of kernels that multiply by `wgmma`, with the blocks recorded that are to be shown.
     products
         What a product is called, by the shared array that its right operand lies in: two names at most, which arrays
-        may share; the arrays' own if left out.
+        may share, in the order of their colours; the arrays' own if left out.
     end_cycles
         End of the axis, for pictures that are compared; that of the longest run if left out.
     """
@@ -51,7 +51,8 @@ def warp_timeline(
     for trace in runs.values():
         check_trace("warp_timeline", trace)
     arrays = dict.fromkeys(e.array for trace in runs.values() for e in trace.events if e.kind == "product")
-    product_names = {array: (products or {}).get(array, array) for array in arrays}
+    ordered = [*(array for array in products or () if array in arrays), *arrays]  # by the names given, then by time
+    product_names = {array: (products or {}).get(array, array) for array in ordered}
     names = list(dict.fromkeys(product_names.values()))
     if len(names) > 2:
         raise ValueError(f"The picture tells two products apart, and these have {len(names)}: {join(names)}.")
