@@ -40,7 +40,7 @@ def dq_sums(problem: AttentionBackward, operands: tuple, adding: Trace, owners: 
     gemms = round(_gemms(problem, [adding])), round(_gemms(problem, owners))
     ways = {
         "atomic adds": (gemms[0], _add_at_once(visits)),
-        "turns": (gemms[0], _take_turns(visits)),
+        "turns": (gemms[0], _add_by_turns(visits)),
         "a copy per block": (gemms[0], _fill_copies(visits)),
         "a second kernel": (gemms[1], _own_rows(visits)),
     }
@@ -121,8 +121,8 @@ def _add_at_once(visits):
     return frames
 
 
-def _take_turns(visits):
-    """A block adds to a row tile only after all blocks with lower numbers."""
+def _add_by_turns(visits):
+    """Add to a row tile only after all blocks with lower numbers."""
     frames, (states, _), position = [], _frame(visits), [0] * len(visits)
     while any(at < len(visit) for at, visit in zip(position, visits, strict=True)):
         before = np.where(states == NOW, DONE, states)

@@ -1,5 +1,6 @@
 // For each run its lanes, one below the other, on one axis of cycles: copies arriving, what each warpgroup does, and the
-// tensor cores, of which each warpgroup has a half; hatched where they idle. A line marks the instant.
+// tensor cores, of which each warpgroup has a half; hatched where they idle. A line marks the instant; the future is
+// pale.
 
 const view = {
   start(ui, data) {
@@ -29,8 +30,8 @@ const view = {
     ui.canvas({
       label: 'what copies, warpgroups and tensor cores do over time', height: () => tall + AXIS,
       paint(g, width) {
-        const LEFT = width < 560 ? 76 : 92, room = width - LEFT - 6, x = cycle => LEFT + cycle / common.cycles * room;
-        const now = x(common.cycles * ui.step / INSTANTS);
+        const LEFT = width < 560 ? 76 : 92, room = width - LEFT - 18, x = cycle => LEFT + cycle / common.cycles * room;
+        const instant = common.cycles * ui.step / INSTANTS, now = x(instant);
         runs.forEach((run, r) => {
           const top = tops[r], lanes = run.lanes.length, consumers = run.consumers;
           const y = lane => top + TOP + lane * (LANE + GAP);
@@ -63,6 +64,7 @@ const view = {
               at = y(lanes - 1) + (half < consumers ? half * TENSOR / consumers : 0);
               high = half < consumers ? TENSOR / consumers - 1 : TENSOR;
             }
+            g.globalAlpha = start < instant ? 1 : 0.2;   // what is to come
             if (WAIT[kind]) {
               g.fillStyle = ui.colour(WAIT[kind]);
               g.fillRect(from, at + high / 2 - 0.75, long, 1.5);
@@ -80,6 +82,7 @@ const view = {
               g.textAlign = 'left';
             }
           }
+          g.globalAlpha = 1;
         });
         const bottom = tall - BETWEEN + 6, gap = [500, 1000, 2000, 5000, 10000, 20000].find(cycles => cycles / common.cycles * room > 60) ?? 50000;
         g.font = '11px system-ui, sans-serif';
