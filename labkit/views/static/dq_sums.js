@@ -41,7 +41,7 @@ const view = {
         const SIDE = Math.min(48, (width - 300) / blocks), LEFT = width < 560 ? 0 : 92, RIGHT = LEFT + blocks * SIDE + 24;
         const title = width < 560 ? 'dQ' : data.hasCopies ? 'copies of dQ, one per block' : isOwned ? 'rows of dQ: tiles of keys added, in order' : 'rows of dQ: blocks that have added, in order';
         g.textAlign = 'left';
-        letters(g, `kernel: ${kernels[step]}`, 0, 13, 'fg', 600);
+        letters(g, width < 560 ? kernels[step] : `kernel: ${kernels[step]}`, 0, 13, 'fg', 600);
         letters(g, title, RIGHT, 13, 'fg', 600);
         for (let b = 0; b < blocks; b++) {
           g.textAlign = 'center';
