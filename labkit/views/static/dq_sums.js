@@ -106,7 +106,7 @@ const view = {
     const numbers = stats.labels.map(label => ui.stat(label));
     ui.element('p', {class: 'wait', text: 'The number: one element of these rows, summed in float32. Digits that differ between two runs are underlined. '
       + 'Tiles and their order are the run\u2019s; which of several simultaneous adds arrives first is drawn at random.'}, ui.body);
-    ui.legend([['hot', 'now'], ['A', 'done', 0.45], ['dim', 'hatched: waits for its turn', 'outline']]);
+    ui.legend([['hot', 'now'], ['A', 'done', 0.45], ['dim', 'waits for its turn', 'hatch']]);
     return step => numbers.forEach((show, i) => show(stats.values[step][i]));
   },
 };

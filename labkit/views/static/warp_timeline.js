@@ -119,10 +119,10 @@ const view = {
     }
 
     ui.legend([
-      ...(runs.some(run => run.lanes[0] === 'copies') ? [['B', 'copies arriving', 0.85], ['B', 'a line: waits for a copy']] : []), ['C', 'exp2', 0.9], ['C', 'other arithmetic', 0.42],
+      ...(runs.some(run => run.lanes[0] === 'copies') ? [['B', 'copies arriving', 0.85], ['B', 'waits for a copy', 'line']] : []), ['C', 'exp2', 0.9], ['C', 'other arithmetic', 0.42],
       ...common.products.map((name, n) => ['A', `${name} on tensor cores`, n ? 0.5 : 0.95]),
-      ['hot', 'tensor cores idle', 'outline'], ['A', 'a line: waits for products'],
-      ['dim', 'a line: waits for others'],
+      ['hot', 'tensor cores idle', 'hatch'], ['A', 'waits for products', 'line'],
+      ['dim', 'waits for others', 'line'],
     ]);
   },
 };
