@@ -12,6 +12,7 @@ from labkit.views.cluster import cluster
 from labkit.views.collapse import collapse
 from labkit.views.compare_outputs import compare_outputs
 from labkit.views.divergence import divergence
+from labkit.views.dq_sums import dq_sums
 from labkit.views.filtering import filtering
 from labkit.views.findings import findings
 from labkit.views.fragments import fragments
@@ -63,11 +64,11 @@ from labkit.views.wraparound import wraparound
 
 __all__ = [
     "Standing", "agreement", "attention_errors", "attention_row", "banks", "butterflies", "cache", "cached_tiles",
-    "ceilings", "chained_fragments", "cluster", "collapse", "compare_outputs", "divergence", "filtering", "findings",
-    "fragments", "grid_to_lane", "hit_rates", "inspector", "intensities", "io_curve", "ladder", "landscape",
-    "latency_hiding", "lowering", "mbarriers", "memory", "misses", "number_line", "occupancy", "outputs", "passes",
-    "pipeline", "playground", "predict", "ragged", "records", "register_file", "relative", "rescaled_output",
-    "rescaling", "roofline", "schedule", "score_tiles", "sectors", "shuffles", "spectral_product", "spectrum",
-    "swizzle", "terms", "tile_errors", "tile_sizes", "tile_transform", "tiling", "variance_errors", "walks",
-    "warp_loads", "warp_timeline", "waves", "window", "winners", "wraparound",
+    "ceilings", "chained_fragments", "cluster", "collapse", "compare_outputs", "divergence", "dq_sums", "filtering",
+    "findings", "fragments", "grid_to_lane", "hit_rates", "inspector", "intensities", "io_curve", "ladder",
+    "landscape", "latency_hiding", "lowering", "mbarriers", "memory", "misses", "number_line", "occupancy", "outputs",
+    "passes", "pipeline", "playground", "predict", "ragged", "records", "register_file", "relative",
+    "rescaled_output", "rescaling", "roofline", "schedule", "score_tiles", "sectors", "shuffles", "spectral_product",
+    "spectrum", "swizzle", "terms", "tile_errors", "tile_sizes", "tile_transform", "tiling", "variance_errors",
+    "walks", "warp_loads", "warp_timeline", "waves", "window", "winners", "wraparound",
 ]  # fmt: skip

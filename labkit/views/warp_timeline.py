@@ -21,14 +21,16 @@ WAITS = {  # by what a span of waiting is of; else it is an array that a copy br
     "stores": (WAIT_OTHERS, "stores its rows"),
     "turn": (WAIT_OTHERS, "waits for its turn"),
     "block": (WAIT_OTHERS, "waits for its block"),
-    "": (WAIT_OTHERS, "waits for a free place"),
+    "": (WAIT_OTHERS, "waits for a free buffer"),
 }
 WARPGROUP_WARPS = 4  # of a warpgroup
-RUN_FIELDS = "cycles", "idle", "edges", "lanes", "letters"  # of a run, in what is drawn
-ISSUE_CYCLES = 200  # cycles in which a warpgroup may ask for products
+RUN_FIELDS = "cycles", "idle", "edges", "lanes", "letters", "consumers"  # of a run, in what is drawn
+ISSUE_CYCLES = 200  # cycles in which a warpgroup may issue products
 
 
-def warp_timeline(runs: Mapping[str, Trace], products: Mapping[str, str] | None = None) -> View:
+def warp_timeline(
+    runs: Mapping[str, Trace], products: Mapping[str, str] | None = None, end_cycles: float | None = None
+) -> View:
     """Show kernels with a producer and consumers on one axis of time: copies, warpgroups and tensor cores.
 
     What happens in which order is the run's; cycles are those of a model, `labkit.forecast.timeline`, of one SM that
@@ -40,14 +42,17 @@ def warp_timeline(runs: Mapping[str, Trace], products: Mapping[str, str] | None 
         Runs by their names, of kernels that multiply by `wgmma`, with the blocks recorded that are to be shown.
     products
         What a product is called, by the shared array that its right operand lies in: two names at most, which arrays
-        may share; the arrays' own if left out.
+        may share, in the order of their colours; the arrays' own if left out.
+    end_cycles
+        End of the axis, for pictures that are compared; that of the longest run if left out.
     """
     if not isinstance(runs, Mapping) or not runs:
         raise TypeError(f"warp_timeline takes runs by their names, {{'wgmma': trace}}, not {type_name(runs)}.")
     for trace in runs.values():
         check_trace("warp_timeline", trace)
     arrays = dict.fromkeys(e.array for trace in runs.values() for e in trace.events if e.kind == "product")
-    product_names = {array: (products or {}).get(array, array) for array in arrays}
+    ordered = [*(array for array in products or () if array in arrays), *arrays]  # by the names given, then by time
+    product_names = {array: (products or {}).get(array, array) for array in ordered}
     names = list(dict.fromkeys(product_names.values()))
     if len(names) > 2:
         raise ValueError(f"The picture tells two products apart, and these have {len(names)}: {join(names)}.")
@@ -56,6 +61,7 @@ def warp_timeline(runs: Mapping[str, Trace], products: Mapping[str, str] | None 
         for words, in_turns in ORDERS.items()
     }
     longest = max(line.cycles for of_order in lines.values() for line in of_order.values())
+    longest = max(longest, end_cycles or 0)
     drawn = [_order(of_order, product_names, longest) for of_order in lines.values()]
     common = {
         "orders": list(ORDERS),
@@ -109,6 +115,8 @@ def _run(line: Timeline, product_names) -> dict:
             words.append(text)
 
     copies = _copies(line)
+    if not copies:
+        lanes.remove("copies")
     for _, start, end in copies:
         add(0, COPY, start, end, "")
     for span in line.spans:
@@ -121,7 +129,7 @@ def _run(line: Timeline, product_names) -> dict:
             kind, text = WAITS.get(span.of, (WAIT_COPY, f"waits for {span.of}"))
         else:
             continue
-        add(1 + consumers.index(group), kind, span.start, span.end, text)
+        add(bool(copies) + consumers.index(group), kind, span.start, span.end, text)
     for (group, array), start, end in _runs_of_products(line):
         # two warpgroups share the lane: each has a half of it
         number = consumers.index(group)
@@ -180,8 +188,8 @@ def _states(run, at) -> dict[str, str]:
             words_by_lane[name] = f"{before} and {words.removeprefix('make ')}" if before else words
         elif at < start < at + ISSUE_CYCLES:
             issuing.add(name)
-    default = {name: "asks for products" if name in issuing else "has ended" for name in run["lanes"]}
-    return {name: words_by_lane.get(name, default[name]) for name in run["lanes"][1:]}
+    default = {name: "issues products" if name in issuing else "has ended" for name in run["lanes"]}
+    return {name: words_by_lane.get(name, default[name]) for name in run["lanes"] if name != "copies"}
 
 
 def _sentence(at, states) -> str:
@@ -217,7 +225,7 @@ def draw_still(figure, data, step):
     for axes, run in zip(figure.subplots(len(runs), 1, sharex=True, squeeze=False)[:, 0], runs, strict=True):
         lanes = len(run["lanes"])
         for lane, kind, start, end in unpack(run["spans"]).tolist():
-            top, tall = _place(lane, len(run["lanes"]))
+            top, tall = _place(lane, lanes, run["consumers"])
             if kind in WAIT_COLOURS:
                 axes.plot([start, end], [top + tall / 2] * 2, color=COLOURS[WAIT_COLOURS[kind]], linewidth=1)
                 continue
@@ -236,9 +244,9 @@ def draw_still(figure, data, step):
     axes.set_xlabel(f"cycles of one SM, modelled for an {data['common']['gpu']}", fontsize=7)
 
 
-def _place(lane, lanes):
+def _place(lane, lanes, consumers):
     """Return a lane's top and height: the last lane has a part per warpgroup, and a bubble covers all of it."""
-    consumers, tall = lanes - 2, 0.8
+    tall = 0.8
     part = lane - (lanes - 1)
     if part < 0 or part == consumers:
         return min(lane, lanes - 1), tall

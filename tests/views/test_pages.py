@@ -19,6 +19,7 @@ from labkit.views import (
     chained_fragments,
     collapse,
     divergence,
+    dq_sums,
     filtering,
     grid_to_lane,
     inspector,
@@ -104,6 +105,15 @@ def chained():
     return labkit.simulate(stored_as_an_mma_does, 1, 32, np.zeros((16, 16), np.float32), np.zeros((16, 8), np.uint32))
 
 
+def shares_of_dq():
+    """A backward problem, its operands, and a run whose blocks add to dQ."""
+    problem = attention.AttentionBackward(1, 1, 192, 64, keys=256)
+    operands = problem.operands(formats.BF16)
+    step = attention.ladder("backward").step("bulk_reduction")
+    traces = step.simulate(*operands, format=formats.BF16, record=[(0, 0, 0), (1, 0, 0)]).traces
+    return problem, operands, traces[1], traces[1:2]
+
+
 def rows_of_two():
     """Logits, their maxima, sums relative to these, and plain sums: of two rows, the second of which overflows."""
     x = np.float32([[0, 1], [100, 101]])
@@ -185,6 +195,7 @@ def pages(tmp_path_factory):
         ),
         "score_tiles": score_tiles(one_head, {"once": of_rows, "again": of_rows}),
         "rescaled_output": rescaled_output(one_head, of_rows, 39),
+        "dq_sums": dq_sums(*shares_of_dq()),
         "chained_fragments": chained_fragments(chained()),
         "io_curve": io_curve(one_head, {name: ([of_rows], 64) for name in ("standard", "KV-outer", "Q-outer")}),
         "tile_sizes": tile_sizes(one_head),
@@ -354,6 +365,7 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
         "winners",
         "score_tiles",
         "rescaled_output",
+        "dq_sums",
         "chained_fragments",
         "io_curve",
         "warp_timeline",

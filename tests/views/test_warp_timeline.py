@@ -67,6 +67,17 @@ def test_another_way_to_choose_is_another_timeline_of_the_same_run(view, runs):
     assert len(unpack(other["spans"])) > 0 and view.data["common"]["orders"][1] == "serves the first request"
 
 
+def test_an_axis_may_reach_farther_and_a_run_without_copies_has_no_lane_for_them(runs):
+    trace = runs["overlap"]
+    assert warp_timeline({"overlap": trace}, CALLS, end_cycles=50_000).data["common"]["cycles"] == 50_000
+    barriers = "copy", "wait", "init", "arrive"
+    bare = replace(trace, events=tuple(event for event in trace.events if event.kind not in barriers))
+    (run,) = warp_timeline({"bare": bare}, CALLS).data["runs"]
+    assert run["lanes"] == ["warpgroup 1", "warpgroup 2", "tensor cores"] and run["consumers"] == 2
+    lanes = unpack(run["spans"])[:, 0]
+    assert lanes.min() == 0 and lanes.max() == 4, "two warpgroups, two halves of the tensor cores, bubbles"
+
+
 def test_a_sentence_says_who_does_what_at_an_instant(view):
     says = view.data["say"]
     assert len(says) == INSTANTS + 1 and view.data["start"] == INSTANTS
@@ -99,4 +110,4 @@ def test_what_cannot_be_shown_is_refused(runs):
     with pytest.raises(ValueError, match="tells two products apart, and these have 3"):
         warp_timeline({"three": replace(trace, events=(*trace.events, third))})
     shared = warp_timeline({"three": replace(trace, events=(*trace.events, third))}, {"W_tiles": "V_tiles"})
-    assert shared.data["common"]["products"] == ["K_tiles", "V_tiles"]
+    assert shared.data["common"]["products"] == ["V_tiles", "K_tiles"], "names that were given come first"

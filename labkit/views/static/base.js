@@ -131,7 +131,11 @@ function labkitMount(host, view, send) {
         for (const [colour, text, style] of items) {
           const item = element('span', {}, legend);
           const hollow = style === 'outline' || style === 'ring', round = style === 'ring' || style === 'dot';
-          const look = hollow ? `border:1.5px solid var(--${colour})` : `background:var(--${colour})`;
+          const strokes = {
+            line: `background:var(--${colour});height:2px;vertical-align:4px`,
+            hatch: `border:1px solid var(--${colour});background:repeating-linear-gradient(135deg,var(--${colour}) 0 1px,transparent 1px 4px)`,
+          };
+          const look = strokes[style] ?? (hollow ? `border:1.5px solid var(--${colour})` : `background:var(--${colour})`);
           element('i', {style: look + (round ? ';border-radius:50%' : style > 0 ? `;opacity:${style}` : '')}, item);
           item.append(text);
         }

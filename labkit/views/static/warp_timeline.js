@@ -1,5 +1,6 @@
 // For each run its lanes, one below the other, on one axis of cycles: copies arriving, what each warpgroup does, and the
-// tensor cores, of which each warpgroup has a half; hatched where they idle. A line marks the instant.
+// tensor cores, of which each warpgroup has a half; hatched where they idle. A line marks the instant; the future is
+// pale.
 
 const view = {
   start(ui, data) {
@@ -29,10 +30,10 @@ const view = {
     ui.canvas({
       label: 'what copies, warpgroups and tensor cores do over time', height: () => tall + AXIS,
       paint(g, width) {
-        const LEFT = width < 560 ? 76 : 92, room = width - LEFT - 6, x = cycle => LEFT + cycle / common.cycles * room;
-        const now = x(common.cycles * ui.step / INSTANTS);
+        const LEFT = width < 560 ? 76 : 92, room = width - LEFT - 18, x = cycle => LEFT + cycle / common.cycles * room;
+        const instant = common.cycles * ui.step / INSTANTS, now = x(instant);
         runs.forEach((run, r) => {
-          const top = tops[r], lanes = run.lanes.length, consumers = lanes - 2;
+          const top = tops[r], lanes = run.lanes.length, consumers = run.consumers;
           const y = lane => top + TOP + lane * (LANE + GAP);
           g.textAlign = 'left';
           g.font = '650 13px system-ui, sans-serif';
@@ -63,6 +64,7 @@ const view = {
               at = y(lanes - 1) + (half < consumers ? half * TENSOR / consumers : 0);
               high = half < consumers ? TENSOR / consumers - 1 : TENSOR;
             }
+            g.globalAlpha = start < instant ? 1 : 0.2;   // what is to come
             if (WAIT[kind]) {
               g.fillStyle = ui.colour(WAIT[kind]);
               g.fillRect(from, at + high / 2 - 0.75, long, 1.5);
@@ -80,6 +82,7 @@ const view = {
               g.textAlign = 'left';
             }
           }
+          g.globalAlpha = 1;
         });
         const bottom = tall - BETWEEN + 6, gap = [500, 1000, 2000, 5000, 10000, 20000].find(cycles => cycles / common.cycles * room > 60) ?? 50000;
         g.font = '11px system-ui, sans-serif';
@@ -95,7 +98,7 @@ const view = {
       },
     });
 
-    ui.element('p', {class: 'wait', text: `Cycles of one SM of an ${common.gpu}. What waits for what is the run\u2019s; how many cycles it takes is a model\u2019s. No clock was read.`}, ui.body);
+    ui.element('p', {class: 'wait', text: `Cycles of one SM of an ${common.gpu}. The run gives the order and all waits; a model gives the cycles. Nothing was measured.`}, ui.body);
 
     function hatch(g, x, y, width, height) {
       g.save();
@@ -116,10 +119,10 @@ const view = {
     }
 
     ui.legend([
-      ['B', 'copies arriving', 0.85], ['C', 'exp2', 0.9], ['C', 'other arithmetic', 0.42],
+      ...(runs.some(run => run.lanes[0] === 'copies') ? [['B', 'copies arriving', 0.85], ['B', 'waits for a copy', 'line']] : []), ['C', 'exp2', 0.9], ['C', 'other arithmetic', 0.42],
       ...common.products.map((name, n) => ['A', `${name} on tensor cores`, n ? 0.5 : 0.95]),
-      ['hot', 'tensor cores idle', 'outline'], ['A', 'a line: waits for products'], ['B', 'a line: waits for a copy'],
-      ['dim', 'a line: waits for others'],
+      ['hot', 'tensor cores idle', 'hatch'], ['A', 'waits for products', 'line'],
+      ['dim', 'waits for others', 'line'],
     ]);
   },
 };
