@@ -24,6 +24,7 @@ from labkit.views.latency_hiding import latency_hiding
 from labkit.views.lowering import lowering
 from labkit.views.mbarriers import mbarriers
 from labkit.views.memory import banks, memory
+from labkit.views.memory_order import memory_order
 from labkit.views.misses import misses
 from labkit.views.number_line import number_line
 from labkit.views.occupancy import occupancy
@@ -47,6 +48,7 @@ from labkit.views.swizzle import swizzle
 from labkit.views.terms import terms
 from labkit.views.tile_sizes import tile_sizes
 from labkit.views.tiling import tiling
+from labkit.views.transposing import transposing
 from labkit.views.variance_errors import variance_errors
 from labkit.views.walks import walks
 from labkit.views.warp_loads import warp_loads
@@ -60,8 +62,9 @@ __all__ = [
     "Standing", "agreement", "attention_errors", "attention_row", "banks", "cache", "cached_tiles", "ceilings",
     "chained_fragments", "cluster", "collapse", "compare_outputs", "divergence", "filtering", "findings", "fragments",
     "grid_to_lane", "hit_rates", "inspector", "intensities", "io_curve", "ladder", "landscape", "latency_hiding",
-    "lowering", "mbarriers", "memory", "misses", "number_line", "occupancy", "outputs", "passes", "pipeline",
-    "playground", "predict", "ragged", "records", "register_file", "relative", "rescaled_output", "rescaling",
-    "roofline", "schedule", "score_tiles", "sectors", "shuffles", "swizzle", "terms", "tile_sizes", "tiling",
-    "variance_errors", "walks", "warp_loads", "warp_timeline", "waves", "window", "winners", "wraparound",
+    "lowering", "mbarriers", "memory", "memory_order", "misses", "number_line", "occupancy", "outputs", "passes",
+    "pipeline", "playground", "predict", "ragged", "records", "register_file", "relative", "rescaled_output",
+    "rescaling", "roofline", "schedule", "score_tiles", "sectors", "shuffles", "swizzle", "terms", "tile_sizes",
+    "tiling", "transposing", "variance_errors", "walks", "warp_loads", "warp_timeline", "waves", "window", "winners",
+    "wraparound",
 ]  # fmt: skip

@@ -11,8 +11,8 @@ import jupytext
 MOVING = set(
     "attention_row banks cache cached_tiles chained_fragments cluster collapse compare_outputs divergence "
     "filtering fragments grid_to_lane inspector io_curve ladder landscape latency_hiding lowering "
-    "mbarriers memory number_line occupancy outputs passes pipeline playground ragged register_file "
-    "rescaled_output rescaling schedule score_tiles sectors shuffles swizzle terms tile_sizes tiling "
+    "mbarriers memory memory_order number_line occupancy outputs passes pipeline playground ragged register_file "
+    "rescaled_output rescaling schedule score_tiles sectors shuffles swizzle terms tile_sizes tiling transposing "
     "walks warp_loads warp_timeline waves window winners wraparound".split()
 )
 CHARTS = {
