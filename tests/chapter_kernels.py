@@ -19,7 +19,6 @@ WRONG = {
     "start-here": {"hasty"},
     "first-gpu-matmul": {"double_unguarded"},
     "tiled-gemm": {"no_first_barrier", "no_second_barrier"},
-    "layouts-nhwc": {"tile_in_vectors"},
     "trusting-the-simulator": {"counter"},
     "your-own-code": {"count"},
 }
@@ -27,6 +26,7 @@ WRONG = {
 WRONG_SETTINGS = {
     "feeding-tensor-cores": ("STAGES = 1, AHEAD = 1", "STAGES = 2, AHEAD = 2"),
     "hopper-gemm": ("GIVES_BACK = 0",),
+    "layouts-nhwc": ("FIRST = 2, LAYOUT = NCHW",),
 }
 
 HOPPER_ALONE = (9, 0, "a")  # the target of wgmma, which no later GPU has

@@ -34,26 +34,33 @@ def main(record: bool = False, out: Path | None = None) -> None:
 
 def layers() -> Iterator[dict]:
     """Yield a row for each layer, number format and layout."""
-    from torch.nn import functional
-
-    for C, H, W, K, R, S, pad in LAYERS:
+    for sizes in LAYERS:
         for dtype in LAYER_DTYPES:
             for layout in LAYOUTS:
-                set_bytes = 2 * IMAGES * H * W * (C + K)
-                sets = [
-                    (_images(layout, dtype, IMAGES, C, H, W), _images(layout, dtype, K, C, R, S))
-                    for _ in range(_harness.count_operand_sets(set_bytes))
-                ]
-                calls = [partial(functional.conv2d, x, w, padding=pad) for x, w in sets]
-                problem = f"{IMAGES}x{C}x{H}x{W} {K}x{R}x{S}" + (f" pad={pad}" if pad else "")
-                yield _row(problem, layout, dtype, calls, {"C": C, "K": K, "R": R})
+                yield layer(*sizes, dtype=dtype, layout=layout)
 
 
-def networks() -> Iterator[dict]:
+def layer(C, H, W, K, R, S, pad, *, dtype: str, layout: str, groups: int = 1) -> dict:
+    """Return the row of one convolution."""
+    from torch.nn import functional
+
+    sets = [
+        (_images(layout, dtype, IMAGES, C, H, W), _images(layout, dtype, K, C // groups, R, S))
+        for _ in range(_harness.count_operand_sets(2 * IMAGES * H * W * (C + K)))
+    ]
+    calls = [partial(functional.conv2d, x, w, padding=pad, groups=groups) for x, w in sets]
+    problem = f"{IMAGES}x{C}x{H}x{W} {K}x{R}x{S}" + (f" pad={pad}" if pad else "")
+    sizes = {"C": C, "K": K, "R": R}
+    if groups > 1:
+        problem, sizes = f"{problem} groups={groups}", sizes | {"groups": groups}
+    return _row(problem, layout, dtype, calls, sizes)
+
+
+def networks(dtypes: tuple[str, ...] = NETWORK_DTYPES) -> Iterator[dict]:
     """Yield a row for ResNet-50's inference and its training, for each number format and layout."""
     import torch
 
-    for dtype in NETWORK_DTYPES:
+    for dtype in dtypes:
         for layout in LAYOUTS:
             x = _images(layout, dtype, IMAGES, 3, 224, 224)
             model = resnet_50().cuda().to(x.dtype).to(memory_format=_torch.memory_format(layout == "NHWC"))

@@ -30,7 +30,11 @@ def make_launch(rng, pixels, C, V):
 
 EXERCISE = Exercise(
     title="Pad the pixels",
-    task="Give each pixel V channels, with zeros behind its own, and store each sector of y once.",
+    task="- **Given**: x is C x pixels, y is pixels x V. The kernel's result is right, but a warp stores 32 elements "
+    "that are V apart.\n"
+    "- **Change** it so that it stores each sector of y once. A pixel has zeros after its C channels.\n"
+    "- **Limits**: a thread per element of y, 128 per block; each element of x is loaded once.\n"
+    "- **Sizes**: any number of pixels, and any C up to V.",
     points=2,
     function="padded_pixels",
     make_launch=make_launch,

@@ -36,7 +36,12 @@ def make_launch(rng, structs):
 
 EXERCISE = Exercise(
     title="Structs to arrays",
-    task="Turn an array of structs into a struct of arrays, and touch each sector once on both sides.",
+    task="- **Given**: a simulation keeps each particle as a struct of FIELDS = 7 numbers: three coordinates, three "
+    "velocities and a mass. structs holds one struct after the other. Kernels that move the particles read one field "
+    "of 32 neighbours at once.\n"
+    "- **Write** arrays, which has a row for each field.\n"
+    "- **Limits**: blocks of STRUCTS = 128 threads; each sector is touched once on both sides; no bank conflicts.\n"
+    "- **Sizes**: any number of structs.",
     points=4,
     function="to_arrays",
     make_launch=make_launch,

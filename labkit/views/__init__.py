@@ -26,6 +26,7 @@ from labkit.views.latency_hiding import latency_hiding
 from labkit.views.lowering import lowering
 from labkit.views.mbarriers import mbarriers
 from labkit.views.memory import banks, memory
+from labkit.views.memory_order import memory_order
 from labkit.views.misses import misses
 from labkit.views.number_line import number_line
 from labkit.views.occupancy import occupancy
@@ -53,6 +54,7 @@ from labkit.views.tile_errors import tile_errors
 from labkit.views.tile_sizes import tile_sizes
 from labkit.views.tile_transform import tile_transform
 from labkit.views.tiling import tiling
+from labkit.views.transposing import transposing
 from labkit.views.variance_errors import variance_errors
 from labkit.views.walks import walks
 from labkit.views.warp_loads import warp_loads
@@ -66,9 +68,10 @@ __all__ = [
     "Standing", "agreement", "attention_errors", "attention_row", "banks", "butterflies", "cache", "cached_tiles",
     "ceilings", "chained_fragments", "cluster", "collapse", "compare_outputs", "divergence", "dq_sums", "filtering",
     "findings", "fragments", "grid_to_lane", "hit_rates", "inspector", "intensities", "io_curve", "ladder",
-    "landscape", "latency_hiding", "lowering", "mbarriers", "memory", "misses", "number_line", "occupancy", "outputs",
-    "passes", "pipeline", "playground", "predict", "ragged", "records", "register_file", "relative",
-    "rescaled_output", "rescaling", "roofline", "schedule", "score_tiles", "sectors", "shuffles", "spectral_product",
-    "spectrum", "swizzle", "terms", "tile_errors", "tile_sizes", "tile_transform", "tiling", "variance_errors",
-    "walks", "warp_loads", "warp_timeline", "waves", "window", "winners", "wraparound",
+    "landscape", "latency_hiding", "lowering", "mbarriers", "memory", "memory_order", "misses", "number_line",
+    "occupancy", "outputs", "passes", "pipeline", "playground", "predict", "ragged", "records", "register_file",
+    "relative", "rescaled_output", "rescaling", "roofline", "schedule", "score_tiles", "sectors", "shuffles",
+    "spectral_product", "spectrum", "swizzle", "terms", "tile_errors", "tile_sizes", "tile_transform", "tiling",
+    "transposing", "variance_errors", "walks", "warp_loads", "warp_timeline", "waves", "window", "winners",
+    "wraparound",
 ]  # fmt: skip

@@ -21,7 +21,7 @@ LINE_SECTORS = 16  # sectors in a line of the picture
 MAX_CHANNELS = 256  # channels that it has room for
 READS = ("one channel, neighbours along W", "pixel after pixel, neighbours along C", "a tensor core's tile of 16 x 16")
 DTYPES = {1: np.int8, 2: np.uint16, 4: np.float32}
-COUNTED = "sectors asked for", "different sectors", "bytes used of these"
+COUNTED = "sectors requested", "different sectors", "bytes used of these"
 LAYOUTS = {"NCHW": 1, "NCHW_VECT_C 4": 4, "NCHW_VECT_C 32": 32, "NHWC": None}  # channels that are neighbours in memory
 
 
@@ -51,7 +51,8 @@ def sectors(
     """Show the sectors that one warp's loads touch in NCHW, NCHW_VECT_C and NHWC, from a run per layout and size.
 
     The memory of a row of 64 pixels is drawn, with all of their channels. Sliders choose how many channels there are,
-    the bytes of an element, what the warp reads, and from which pixel on; steps go from load to load.
+    the bytes of an element, what the warp reads, and from which pixel on; steps go from load to load. All settings are
+    drawn in one scale. A tensor core's tile is counted as a whole, the other reads load by load.
 
     Parameters
     ----------
@@ -160,6 +161,7 @@ def draw_still(figure, data, step):
     size, vectors = data["itemsizes"][at_size], data["vectors"][at_channels]
     channels = data["channels"][at_channels]
     lanes = unpack(data["loaded"]).reshape(len(data["channels"]), len(LAYOUTS), len(READS), SHIFTS, LOADS, -1)
+    counts = unpack(data["totals"])
     figure.set_size_inches(10, 4)
     subtitle = f"{channels} channels of {size} bytes; {READS[way]}, from pixel {first}"
     figure.suptitle(f"{heading(data, step)} {subtitle}", fontsize=9, x=0.02, ha="left", color=COLOURS["fg"])
@@ -168,6 +170,7 @@ def draw_still(figure, data, step):
         elements = lanes[at_channels, panel, way, first, step]
         bytes_ = elements[elements >= 0] * size
         touched = np.unique(bytes_ // SECTOR_BYTES)
+        count = len(touched) if way != len(READS) - 1 else counts[at_channels, at_size, panel, way, first, 0]
         for sector in range(all_sectors):
             colour = COLOURS["line" if sector in touched else "cell"]
             axes.add_patch(Rectangle((sector % LINE_SECTORS, sector // LINE_SECTORS), 0.92, 0.86, facecolor=colour))
@@ -177,5 +180,5 @@ def draw_still(figure, data, step):
             width = 0.92 * size / SECTOR_BYTES
             axes.add_patch(Rectangle((left, sector // LINE_SECTORS), width, 0.86, facecolor=COLOURS["hot"]))
         axes.set(xlim=(0, LINE_SECTORS), ylim=(max(16, -(-all_sectors // LINE_SECTORS)), 0), xticks=[], yticks=[])
-        axes.set_title(f"{data['layouts'][panel]}: {len(touched)} sectors", fontsize=9, loc="left", weight="bold")
+        axes.set_title(f"{data['layouts'][panel]}: {count} sectors", fontsize=9, loc="left", weight="bold")
         axes.spines[:].set_visible(False)

@@ -11,10 +11,10 @@ import jupytext
 MOVING = set(
     "attention_row banks butterflies cache cached_tiles chained_fragments cluster collapse "
     "compare_outputs divergence dq_sums filtering fragments grid_to_lane inspector io_curve ladder "
-    "landscape latency_hiding lowering mbarriers memory number_line occupancy outputs passes pipeline "
-    "playground ragged register_file rescaled_output rescaling schedule score_tiles sectors shuffles "
-    "spectral_product spectrum swizzle terms tile_sizes tile_transform tiling walks warp_loads "
-    "warp_timeline waves window winners wraparound".split()
+    "landscape latency_hiding lowering mbarriers memory memory_order number_line occupancy outputs passes "
+    "pipeline playground ragged register_file rescaled_output rescaling schedule score_tiles sectors "
+    "shuffles spectral_product spectrum swizzle terms tile_sizes tile_transform tiling transposing walks "
+    "warp_loads warp_timeline waves window winners wraparound".split()
 )
 CHARTS = {
     "agreement",

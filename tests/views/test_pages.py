@@ -28,6 +28,7 @@ from labkit.views import (
     latency_hiding,
     lowering,
     memory,
+    memory_order,
     occupancy,
     passes,
     playground,
@@ -45,6 +46,7 @@ from labkit.views import (
     tile_sizes,
     tile_transform,
     tiling,
+    transposing,
     variance_errors,
     walks,
     warp_loads,
@@ -54,6 +56,7 @@ from labkit.views import (
     wraparound,
 )
 from tests.views.test_cached_tiles import tiled
+from tests.views.test_transposing import run as transposed
 from tests.views.test_walks import along_rows, down_columns
 
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(120)]
@@ -220,6 +223,8 @@ def pages(tmp_path_factory):
         "latency_hiding": latency_hiding(),
         "divergence": divergence({"once": product, "again": product}),
         "sectors": sectors(channels=(3, 64), itemsizes=(2, 4)),
+        "memory_order": memory_order(),
+        "transposing": transposing({"tiled": transposed("tiled"), "padded": transposed("padded")}),
         "shuffles": shuffles(np.array([[0, 1, 2, 3], [2, 4, 5, 6], [6, 9, 11, 12]])),
         "winners": winners(size=14, taps=(3, 5), channels=(64, 16), batches=(1, 64), limits_mb=(0, None)),
         "playground": playground(s03_tiled.tiled, setup, TILE=[4, 8]),
@@ -376,6 +381,8 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
         "records",
         "rescaling",
         "sectors",
+        "memory_order",
+        "transposing",
         "shuffles",
     ],
 )
@@ -581,11 +588,11 @@ def test_sliders_and_steps_move_the_sectors_of_each_layout(show):
     )
     assert heads.all_inner_texts() == ["2 sectors", "8 sectors", "32 sectors", "32 sectors"]
     page.get_by_label("the warp reads").select_option("a tensor core's tile of 16 x 16")
-    assert told.inner_text().endswith("2 sectors in every layout.")
+    assert told.inner_text() == "64 channels of 2 bytes, the whole tile: 16 sectors in every layout."
     page.get_by_role("slider", name="first pixel").fill("1")
-    assert heads.all_inner_texts() == ["4 sectors", "3 sectors", "2 sectors", "2 sectors"]
+    assert heads.all_inner_texts() == [f"{count} for the tile" for count in (32, 24, 16, 16)]
     page.get_by_role("slider", name="bytes of an element").fill("1")
-    assert heads.all_inner_texts() == ["6 sectors", "5 sectors", "4 sectors", "4 sectors"]
+    assert heads.all_inner_texts() == [f"{count} for the tile" for count in (48, 40, 32, 32)]
     page.get_by_role("slider", name="channels").fill("0")
     picture = "() => [...document.querySelectorAll('canvas')].map(canvas => canvas.toDataURL())"
     first = page.evaluate(picture)
@@ -593,9 +600,7 @@ def test_sliders_and_steps_move_the_sectors_of_each_layout(show):
     assert all(a != b for a, b in zip(first, page.evaluate(picture), strict=True))
     page.locator(".labkit-view").focus()
     page.keyboard.press("End")
-    assert told.inner_text() == (
-        "3 channels of 4 bytes: 2 sectors in NCHW_VECT_C 32; elsewhere the warp has read all of it already."
-    )
+    assert told.inner_text().startswith("3 channels of 4 bytes, the whole tile: 8 sectors in NHWC, 9 in NCHW, 10 in")
     page.get_by_label("the warp reads").select_option("one channel, neighbours along W")
     assert told.inner_text() == "3 channels of 4 bytes: the warp has read all of it already."
 

@@ -5,7 +5,9 @@ const view = {
   start(ui, data) {
     const {pixels, line, channels, itemsizes, reads, layouts, vectors, loaded, totals} = data;
     const [channel, size, way, first] = data.first, at = {channel, size, way, first};
-    const SECTOR = 32, LANES = 32, LOADS = ui.steps, TALL = 288, SHIFTS = 2;
+    const SECTOR = 32, LANES = 32, LOADS = ui.steps, TALL = 288, SHIFTS = 2, TILE = reads.length - 1;
+    const LINES = Math.ceil(Math.max(...channels.flatMap((count, i) => vectors[i].map(vector => Math.ceil(count / vector) * vector)))
+      * pixels * Math.max(...itemsizes) / SECTOR / line);   // of the largest memory: one scale for all settings
 
     const controls = ui.element('div', {class: 'sliders'}, ui.body);
     const slider = (name, key, values) => {
@@ -58,10 +60,10 @@ const view = {
       ui.canvas({
         label: `${name}: sectors of the row's memory, and what the warp uses of them`, parent: picture,
         maxWidth: width => width < 620 ? Math.floor((width - 18) / 2) : Math.min(232, Math.floor((width - 54) / layouts.length)),
-        height: () => TALL + 4,
+        height: () => Math.min(TALL, 32 * LINES) + 4,
         paint(g, width) {
-          const size = bytes(), sectors = memory(panel), most = Math.ceil(Math.max(...layouts.map((_, i) => memory(i))) / line);
-          const wide = width / line, tall = Math.min(32, TALL / most), gap = tall > 10 ? 1.5 : 1;
+          const size = bytes(), sectors = memory(panel);
+          const wide = width / line, tall = Math.min(32, TALL / LINES), gap = tall > 10 ? 1.5 : 1;
           const box = sector => [sector % line * wide, Math.floor(sector / line) * tall];
           const fill = (element, colour) => {
             const byte = element * size, [x, y] = box(Math.floor(byte / SECTOR)), scale = (wide - 1.5) / SECTOR;
@@ -81,17 +83,17 @@ const view = {
       const facts = ui.element('p', {style: 'margin:4px 0 0;font-size:12px;min-height:4.4em;color:var(--dim);font-variant-numeric:tabular-nums'}, box);
       return () => {
         const elements = row(panel, ui.step), used = new Set(elements).size * bytes(), sectors = touched(elements).size;
-        now.textContent = elements.length ? many(sectors, 'sector') : 'no load';
-        const [asked, different, useful] = all(panel);
+        const [asked, different, useful] = all(panel), counted = at.way === TILE ? asked : sectors;
+        now.textContent = at.way === TILE ? `${asked} for the tile` : elements.length ? many(sectors, 'sector') : 'no load';
         ui.say(facts, `This load: **${percent(used, sectors * SECTOR)}** used. All loads: `
-          + `**${asked}** sectors asked for; **${different}** different, ${percent(useful, different * SECTOR)} used.`);
-        return [name, sectors, elements.length];
+          + `**${asked}** sectors requested; **${different}** different, ${percent(useful, different * SECTOR)} used.`);
+        return [name, counted, at.way === TILE || elements.length];
       };
     });
     ui.legend([['hot', 'used by this load'], ['A', 'used by a load before'], ['line', 'moved, and not used'], ['cell', 'not touched']]);
     return () => {
       const found = panels.map(show => show()), busy = found.filter(([, , lanes]) => lanes);
-      const what = `${many(channels[at.channel], 'channel')} of ${many(bytes(), 'byte')}`;
+      const what = `${many(channels[at.channel], 'channel')} of ${many(bytes(), 'byte')}${at.way === TILE ? ', the whole tile' : ''}`;
       const counts = [...new Set(busy.map(([, sectors]) => sectors))].sort((one, other) => one - other);
       const named = found.length === busy.length && counts.length === 1 ? ['every layout']
         : counts.map(count => busy.filter(([, sectors]) => sectors === count).map(([name]) => name).join(' and '));
