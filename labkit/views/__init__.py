@@ -43,6 +43,7 @@ from labkit.views.schedule import schedule
 from labkit.views.score_tiles import score_tiles
 from labkit.views.sectors import sectors
 from labkit.views.shuffles import shuffles
+from labkit.views.split_cache import split_cache
 from labkit.views.swizzle import swizzle
 from labkit.views.terms import terms
 from labkit.views.tile_sizes import tile_sizes
@@ -58,10 +59,11 @@ from labkit.views.wraparound import wraparound
 
 __all__ = [
     "Standing", "agreement", "attention_errors", "attention_row", "banks", "cache", "cached_tiles", "ceilings",
-    "chained_fragments", "cluster", "collapse", "compare_outputs", "divergence", "filtering", "findings", "fragments",
-    "grid_to_lane", "hit_rates", "inspector", "intensities", "io_curve", "ladder", "landscape", "latency_hiding",
-    "lowering", "mbarriers", "memory", "misses", "number_line", "occupancy", "outputs", "passes", "pipeline",
-    "playground", "predict", "ragged", "records", "register_file", "relative", "rescaled_output", "rescaling",
-    "roofline", "schedule", "score_tiles", "sectors", "shuffles", "swizzle", "terms", "tile_sizes", "tiling",
-    "variance_errors", "walks", "warp_loads", "warp_timeline", "waves", "window", "winners", "wraparound",
+    "chained_fragments", "cluster", "collapse", "compare_outputs", "divergence", "filtering", "findings",
+    "fragments", "grid_to_lane", "hit_rates", "inspector", "intensities", "io_curve", "ladder", "landscape",
+    "latency_hiding", "lowering", "mbarriers", "memory", "misses", "number_line", "occupancy", "outputs",
+    "passes", "pipeline", "playground", "predict", "ragged", "records", "register_file", "relative",
+    "rescaled_output", "rescaling", "roofline", "schedule", "score_tiles", "sectors", "shuffles", "split_cache",
+    "swizzle", "terms", "tile_sizes", "tiling", "variance_errors", "walks", "warp_loads", "warp_timeline",
+    "waves", "window", "winners", "wraparound",
 ]  # fmt: skip
