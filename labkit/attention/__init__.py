@@ -31,6 +31,7 @@ _LAZY = {
     "plan": "labkit.attention.interface.attend:plan",
     "plan_cached": "labkit.attention.interface.cached:plan_cached",
     "quantise": "labkit.attention.interface.quantise:quantise",
+    "rotation_study": "labkit.attention.rotation:rotation_study",
 }
 __all__ = ["AttentionBackward", "AttentionDecode", "AttentionFP8", "AttentionForward", "ladder", "traffic", *_LAZY]
 

@@ -39,6 +39,7 @@ from labkit.views.relative import relative
 from labkit.views.rescaled_output import rescaled_output
 from labkit.views.rescaling import rescaling
 from labkit.views.roofline import roofline
+from labkit.views.rotation import rotation
 from labkit.views.schedule import schedule
 from labkit.views.score_tiles import score_tiles
 from labkit.views.sectors import sectors
@@ -63,7 +64,7 @@ __all__ = [
     "fragments", "grid_to_lane", "hit_rates", "inspector", "intensities", "io_curve", "ladder", "landscape",
     "latency_hiding", "lowering", "mbarriers", "memory", "misses", "number_line", "occupancy", "outputs",
     "passes", "pipeline", "playground", "predict", "ragged", "records", "register_file", "relative",
-    "rescaled_output", "rescaling", "roofline", "schedule", "score_tiles", "sectors", "shuffles", "split_cache",
-    "swizzle", "terms", "tile_sizes", "tiling", "variance_errors", "walks", "warp_loads", "warp_timeline",
-    "waves", "window", "winners", "wraparound",
+    "rescaled_output", "rescaling", "roofline", "rotation", "schedule", "score_tiles", "sectors", "shuffles",
+    "split_cache", "swizzle", "terms", "tile_sizes", "tiling", "variance_errors", "walks", "warp_loads",
+    "warp_timeline", "waves", "window", "winners", "wraparound",
 ]  # fmt: skip

@@ -33,10 +33,12 @@ from labkit.views import (
     records,
     rescaled_output,
     rescaling,
+    rotation,
     schedule,
     score_tiles,
     sectors,
     shuffles,
+    split_cache,
     terms,
     tile_sizes,
     tiling,
@@ -99,6 +101,23 @@ def chained():
     return labkit.simulate(stored_as_an_mma_does, 1, 32, np.zeros((16, 16), np.float32), np.zeros((16, 8), np.uint32))
 
 
+@cuda.jit
+def read_pages(K, out):
+    i = cuda.grid(1)
+    out[i] = K[2 - i // 2 * 2, i % 2, 0]
+
+
+def four_keys():
+    """A query, pages of two keys, the table of one sequence, and its length."""
+    return np.ones((1, 1)), np.arange(6.0).reshape(3, 2, 1), np.array([[2, 0]]), [4]
+
+
+def two_stages():
+    """A row before and after a rotation, its rounded values, a score, and errors."""
+    row = np.array([[0.0, 2.0], [1.5, -1.5]])
+    return row, row * 1.03, [1.0, 1.0], {"one scale": [0.02, 0.01], "scales of blocks": [0.02, 0.01]}
+
+
 def rows_of_two():
     """Logits, their maxima, sums relative to these, and plain sums: of two rows, the second of which overflows."""
     x = np.float32([[0, 1], [100, 101]])
@@ -137,6 +156,7 @@ def pages(tmp_path_factory):
     followed = labkit.simulate(scaled, 2, 32, x, x * 0, inspect=(1, 3))
     summed = [trace(loop, A, x[:1], cpu=SMALL_CPU, record=5000) for loop in (along_rows, down_columns)]
     multiplied = {T: trace(tiled, A, A, A * 0, T, cpu=SMALL_CPU, record=100_000) for T in (4, 8)}
+    cached = labkit.simulate(read_pages, 2, 2, np.float32(four_keys()[1]), x[:4] * 0, record=[(0,), (1,)])
     views = {
         "tiling": tiling(product),
         "walks": walks(dict(zip(("rows", "columns"), summed)), SMALL_CPU),
@@ -176,6 +196,8 @@ def pages(tmp_path_factory):
         ),
         "score_tiles": score_tiles(one_head, {"once": of_rows, "again": of_rows}),
         "rescaled_output": rescaled_output(one_head, of_rows, 39),
+        "rotation": rotation(*two_stages()),
+        "split_cache": split_cache({"once": cached, "again": cached}, *four_keys(), tile=2),
         "chained_fragments": chained_fragments(chained()),
         "io_curve": io_curve(one_head, {name: ([of_rows], 64) for name in ("standard", "KV-outer", "Q-outer")}),
         "tile_sizes": tile_sizes(one_head),
@@ -341,6 +363,8 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
         "winners",
         "score_tiles",
         "rescaled_output",
+        "rotation",
+        "split_cache",
         "chained_fragments",
         "io_curve",
         "warp_timeline",

@@ -1,0 +1,93 @@
+"""What a rotation of Q and K does to outliers, and to the error of attention in e4m3.
+
+A vector is rotated by random signs and log2(head_dim) stages of the Walsh-Hadamard transform. Each stage is orthogonal:
+it leaves every q . k as it was, and spreads an outlier over twice as many elements. (Shah and others, FlashAttention-3,
+2024, section 3.3, "incoherent processing"; Chee and others, QuIP, 2023.)
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Float64
+
+from labkit.attention.fp8.problem import BLOCK, decode_blocks, encode_blocks
+from labkit.formats import E4M3
+
+OUTLIER_SHARE, OUTLIER_SIZE = 1e-3, 10.0  # of N(0, 1) + N(0, 100) * Bernoulli(0.001) (FlashAttention-3, section 4.3)
+GREATEST_WEIGHT = 256.0  # of a row, before weights are rounded to e4m3, as in the kernels
+SEEDS = 2  # of random operands, whose errors are averaged
+
+
+class RotationStudy(NamedTuple):
+    """A row of K, and errors of O, after each stage of the rotation; the arguments of `labkit.views.rotation`.
+
+    Attributes
+    ----------
+    row, rounded
+        The row of K whose rounding has the largest error, exact and as e4m3 with one scale for all of K.
+    scores
+        Its largest q . k, which no stage changes.
+    errors
+        Root mean square errors of O, by the scales of the quantisation.
+    """
+
+    row: Float64[np.ndarray, "stages D"]
+    rounded: Float64[np.ndarray, "stages D"]
+    scores: Float64[np.ndarray, " stages"]
+    errors: dict[str, list[float]]
+
+
+def rotation_study(length: int = 1024, head_dim: int = 128) -> RotationStudy:
+    """Compute attention from rounded operands in float64, after each stage of the rotation."""
+    stages = head_dim.bit_length()  # 0, 1, ..., log2(head_dim)
+    blocks = {"one scale per tensor": length, f"a scale per {BLOCK} rows": BLOCK}
+    squares = {name: np.zeros(stages) for name in blocks}
+    for seed in range(SEEDS):
+        Q, K, V, signs = draw_operands(seed, length, head_dim)
+        exact = _attend(Q, K, V)
+        for stage in range(stages):
+            q, k = (rotate(X, signs, stage) for X in (Q, K))
+            for name, block in blocks.items():
+                O = _attend(*(round_to_e4m3(X, block) for X in (q, k, V)), rounds_weights=True)
+                squares[name][stage] += np.mean((O - exact) ** 2) / SEEDS
+    Q, K, _, signs = draw_operands(0, length, head_dim)
+    j = np.argmax(np.abs(K - round_to_e4m3(K, length)).max(1))
+    i = np.argmax(Q @ K[j])
+    queries, keys = ([rotate(X, signs, stage) for stage in range(stages)] for X in (Q, K))
+    rows, rounded = (np.array([X[j] for X in of]) for of in (keys, [round_to_e4m3(X, length) for X in keys]))
+    scores = np.array([q[i] @ k[j] for q, k in zip(queries, keys, strict=True)])
+    errors = {name: np.sqrt(total).tolist() for name, total in squares.items()}
+    return RotationStudy(rows, rounded, scores, errors)
+
+
+def draw_operands(seed: int, length: int, head_dim: int) -> tuple:
+    """Draw Q, K and V with outliers, and random signs."""
+    rng = np.random.default_rng(seed)
+    shape = length, head_dim
+    outliers = (rng.standard_normal(shape) * (rng.random(shape) < OUTLIER_SHARE) for _ in range(3))
+    return *(rng.standard_normal(shape) + OUTLIER_SIZE * X for X in outliers), rng.choice([-1.0, 1.0], head_dim)
+
+
+def rotate(X: Float[np.ndarray, "S D"], signs: Float[np.ndarray, " D"], stages: int) -> Float64[np.ndarray, "S D"]:
+    """Rotate rows by so many stages of the transform; none leaves them as they are."""
+    if not stages:
+        return X
+    X = X * signs
+    for stage in range(stages):
+        pairs = X.reshape(len(X), -1, 2, 2**stage)
+        X = np.stack([pairs[:, :, 0] + pairs[:, :, 1], pairs[:, :, 0] - pairs[:, :, 1]], 2).reshape(X.shape) / 2**0.5
+    return X
+
+
+def round_to_e4m3(X: Float[np.ndarray, "S D"], block: int) -> Float64[np.ndarray, "S D"]:
+    """Round rows to e4m3, with a scale per `block` of them."""
+    return decode_blocks(*encode_blocks(X[None, None], block), np.arange(len(X)), block)[0, 0]
+
+
+def _attend(Q, K, V, rounds_weights: bool = False):
+    S = Q @ K.T / np.sqrt(Q.shape[1])
+    P = np.exp(S - S.max(1, keepdims=True))
+    row_sum = P.sum(1, keepdims=True)
+    if rounds_weights:
+        P = E4M3.decode(E4M3.encode((GREATEST_WEIGHT * P).astype(np.float32))) / GREATEST_WEIGHT
+    return P @ V / row_sum
