@@ -27,6 +27,7 @@ _LAZY = {
     "attend": "labkit.attention.interface.attend:attend",
     "attend_backward": "labkit.attention.interface.attend_backward:attend_backward",
     "attend_cached": "labkit.attention.interface.cached:attend_cached",
+    "cache_errors": "labkit.attention.rotation:cache_errors",
     "error_study": "labkit.attention.errors:error_study",
     "plan": "labkit.attention.interface.attend:plan",
     "plan_cached": "labkit.attention.interface.cached:plan_cached",

@@ -60,12 +60,30 @@ def rotation_study(length: int = 1024, head_dim: int = 128) -> RotationStudy:
     return RotationStudy(rows, rounded, scores, errors)
 
 
-def draw_operands(seed: int, length: int, head_dim: int) -> tuple:
+def cache_errors(queries: int = 64, keys: int = 1024, head_dim: int = 128) -> dict[str, dict[str, float]]:
+    """Compute root mean square errors of O for caches of 8 bits with a scale per row, by format and kind of numbers."""
+    squares: dict[str, dict[str, float]] = {"e4m3": {}, "int8": {}}
+    for kind, size, stages in (
+        ("without outliers", 0.0, 0),
+        ("with outliers", OUTLIER_SIZE, 0),
+        ("with outliers, rotated", OUTLIER_SIZE, head_dim.bit_length() - 1),
+    ):
+        for seed in range(SEEDS):
+            Q, K, V, signs = draw_operands(seed, keys, head_dim, size)
+            Q, K, V = (rotate(X, signs, stages) for X in (Q[:queries], K, V))  # of V, which rotates O
+            exact = _attend(Q, K, V)
+            for name, rounded in (("e4m3", lambda X: round_to_e4m3(X, 1)), ("int8", round_to_int8)):
+                square = float(np.mean((_attend(Q, rounded(K), rounded(V)) - exact) ** 2)) / SEEDS
+                squares[name][kind] = squares[name].get(kind, 0.0) + square
+    return {name: {kind: square**0.5 for kind, square in of.items()} for name, of in squares.items()}
+
+
+def draw_operands(seed: int, length: int, head_dim: int, outlier_size: float = OUTLIER_SIZE) -> tuple:
     """Draw Q, K and V with outliers, and random signs."""
     rng = np.random.default_rng(seed)
     shape = length, head_dim
     outliers = (rng.standard_normal(shape) * (rng.random(shape) < OUTLIER_SHARE) for _ in range(3))
-    return *(rng.standard_normal(shape) + OUTLIER_SIZE * X for X in outliers), rng.choice([-1.0, 1.0], head_dim)
+    return *(rng.standard_normal(shape) + outlier_size * X for X in outliers), rng.choice([-1.0, 1.0], head_dim)
 
 
 def rotate(X: Float[np.ndarray, "S D"], signs: Float[np.ndarray, " D"], stages: int) -> Float64[np.ndarray, "S D"]:
@@ -82,6 +100,12 @@ def rotate(X: Float[np.ndarray, "S D"], signs: Float[np.ndarray, " D"], stages: 
 def round_to_e4m3(X: Float[np.ndarray, "S D"], block: int) -> Float64[np.ndarray, "S D"]:
     """Round rows to e4m3, with a scale per `block` of them."""
     return decode_blocks(*encode_blocks(X[None, None], block), np.arange(len(X)), block)[0, 0]
+
+
+def round_to_int8(X: Float[np.ndarray, "S D"]) -> Float64[np.ndarray, "S D"]:
+    """Round rows to int8, with a scale each."""
+    scales = np.abs(X).max(1, keepdims=True) / 127
+    return np.round(X / scales) * scales
 
 
 def _attend(Q, K, V, rounds_weights: bool = False):

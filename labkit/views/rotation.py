@@ -70,8 +70,8 @@ def _sentence(stage, stages, largest, share, errors) -> str:
             "rounding error** comes from one element."
         )
     return (
-        f"Stage {stage} of {stages - 1}: the outlier is spread over {2**stage} elements. One element has {share:.0%} of "
-        f"the squared error now. The error of O is **{min(errors):.1e}**."
+        f"Stage {stage} of {stages - 1}: the outlier is spread over {2**stage} elements. One element has {share:.0%} "
+        f"of the squared error now. The error of O is **{min(errors):.1e}**."
     )
 
 
