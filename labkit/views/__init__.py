@@ -18,6 +18,7 @@ from labkit.views.grid_to_lane import grid_to_lane
 from labkit.views.inspector import inspector
 from labkit.views.intensities import intensities
 from labkit.views.io_curve import io_curve
+from labkit.views.key_order import key_order
 from labkit.views.ladder import ladder
 from labkit.views.landscape import Standing, landscape
 from labkit.views.latency_hiding import latency_hiding
@@ -61,9 +62,9 @@ from labkit.views.wraparound import wraparound
 __all__ = [
     "Standing", "agreement", "attention_errors", "attention_row", "banks", "cache", "cached_tiles", "ceilings",
     "chained_fragments", "cluster", "collapse", "compare_outputs", "divergence", "filtering", "findings",
-    "fragments", "grid_to_lane", "hit_rates", "inspector", "intensities", "io_curve", "ladder", "landscape",
-    "latency_hiding", "lowering", "mbarriers", "memory", "misses", "number_line", "occupancy", "outputs",
-    "passes", "pipeline", "playground", "predict", "ragged", "records", "register_file", "relative",
+    "fragments", "grid_to_lane", "hit_rates", "inspector", "intensities", "io_curve", "key_order", "ladder",
+    "landscape", "latency_hiding", "lowering", "mbarriers", "memory", "misses", "number_line", "occupancy",
+    "outputs", "passes", "pipeline", "playground", "predict", "ragged", "records", "register_file", "relative",
     "rescaled_output", "rescaling", "roofline", "rotation", "schedule", "score_tiles", "sectors", "shuffles",
     "split_cache", "swizzle", "terms", "tile_sizes", "tiling", "variance_errors", "walks", "warp_loads",
     "warp_timeline", "waves", "window", "winners", "wraparound",

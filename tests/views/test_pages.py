@@ -22,6 +22,7 @@ from labkit.views import (
     grid_to_lane,
     inspector,
     io_curve,
+    key_order,
     landscape,
     latency_hiding,
     lowering,
@@ -51,6 +52,8 @@ from labkit.views import (
     wraparound,
 )
 from tests.views.test_cached_tiles import tiled
+from tests.views.test_key_order import ORDER
+from tests.views.test_key_order import run as packed_fours
 from tests.views.test_walks import along_rows, down_columns
 
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(120)]
@@ -199,6 +202,7 @@ def pages(tmp_path_factory):
         "rotation": rotation(*two_stages()),
         "split_cache": split_cache({"once": cached, "again": cached}, *four_keys(), tile=2),
         "chained_fragments": chained_fragments(chained()),
+        "key_order": key_order(packed_fours(), ORDER),
         "io_curve": io_curve(one_head, {name: ([of_rows], 64) for name in ("standard", "KV-outer", "Q-outer")}),
         "tile_sizes": tile_sizes(one_head),
         "attention_errors": attention_errors(
@@ -367,6 +371,7 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
         "split_cache",
         "chained_fragments",
         "io_curve",
+        "key_order",
         "warp_timeline",
         "tile_sizes",
         "ragged",
