@@ -5,9 +5,9 @@ const view = {
   start(ui, data) {
     const {held, needed, order} = data, KEYS = 16, HIGH = 26, TITLE = 22, GAP = 40;
     const strips = [
-      ['keys of the left operand of the next product, V in memory order', [...Array(KEYS).keys()]],
-      ['keys of the scores in the accumulators', [...Array(KEYS).keys()]],
-      ['keys of the left operand of the next product, V in its own order', order],
+      ['left operand, V in memory order', [...Array(KEYS).keys()]],
+      ['accumulators of the scores', [...Array(KEYS).keys()]],
+      ['left operand, V in its own order', order],
     ];
     const top = n => n * (TITLE + HIGH + GAP) + TITLE;
     const canvas = ui.canvas({
@@ -18,7 +18,7 @@ const view = {
           g.font = '600 13px system-ui, sans-serif';
           g.textAlign = 'left';
           g.fillStyle = ui.colour('fg');
-          g.fillText(title, 0, top(n) - 8);
+          g.fillText(`${title}: keys`, 0, top(n) - 8);
           keys.forEach((key, place) => {
             const takes = n === 1 ? mine.has(key) : needed[ui.step].includes(place), has = mine.has(key), x = place * one;
             g.fillStyle = ui.colour(!takes ? 'cell' : has ? 'C' : 'card');

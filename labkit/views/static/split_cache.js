@@ -83,7 +83,7 @@ const view = {
           }
           if (!merged) {
             outline(g, 0, y + 78, whole, 15, 'line');
-            write(g, 'O: not merged yet', 6, y + 90, 'dim', '10px system-ui, sans-serif');
+            write(g, whole > 110 ? 'O: not merged yet' : 'O', 6, y + 90, 'dim', '10px system-ui, sans-serif');
           }
         });
       },
