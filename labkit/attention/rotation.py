@@ -15,6 +15,7 @@ from labkit.formats import E4M3
 
 OUTLIER_SHARE, OUTLIER_SIZE = 1e-3, 10.0  # of N(0, 1) + N(0, 100) * Bernoulli(0.001) (FlashAttention-3, section 4.3)
 GREATEST_WEIGHT = 256.0  # of a row, before weights are rounded to e4m3, as in the kernels
+SCORES = "all scores", "each query's largest score"
 SEEDS = 2  # of random operands, whose errors are averaged
 
 
@@ -25,15 +26,15 @@ class RotationStudy(NamedTuple):
     ----------
     row, rounded
         The row of K whose rounding has the largest error, exact and as e4m3 with one scale for all of K.
-    scores
-        Its largest q . k, which no stage changes.
+    score_errors
+        Root mean square errors of all scores, and of the largest score of each query, with one scale per tensor.
     errors
         Root mean square errors of O, by the scales of the quantisation.
     """
 
     row: Float64[np.ndarray, "stages D"]
     rounded: Float64[np.ndarray, "stages D"]
-    scores: Float64[np.ndarray, " stages"]
+    score_errors: dict[str, list[float]]
     errors: dict[str, list[float]]
 
 
@@ -41,23 +42,27 @@ def rotation_study(length: int = 1024, head_dim: int = 128) -> RotationStudy:
     """Compute attention from rounded operands in float64, after each stage of the rotation."""
     stages = head_dim.bit_length()  # 0, 1, ..., log2(head_dim)
     blocks = {"one scale per tensor": length, f"a scale per {BLOCK} rows": BLOCK}
-    squares = {name: np.zeros(stages) for name in blocks}
+    squares, score_squares = ({name: np.zeros(stages) for name in of} for of in (blocks, SCORES))
     for seed in range(SEEDS):
         Q, K, V, signs = draw_operands(seed, length, head_dim)
-        exact = _attend(Q, K, V)
+        exact, scores = _attend(Q, K, V), Q @ K.T
         for stage in range(stages):
             q, k = (rotate(X, signs, stage) for X in (Q, K))
             for name, block in blocks.items():
                 O = _attend(*(round_to_e4m3(X, block) for X in (q, k, V)), rounds_weights=True)
                 squares[name][stage] += np.mean((O - exact) ** 2) / SEEDS
-    Q, K, _, signs = draw_operands(0, length, head_dim)
-    j = np.argmax(np.abs(K - round_to_e4m3(K, length)).max(1))
-    i = np.argmax(Q @ K[j])
-    queries, keys = ([rotate(X, signs, stage) for stage in range(stages)] for X in (Q, K))
-    rows, rounded = (np.array([X[j] for X in of]) for of in (keys, [round_to_e4m3(X, length) for X in keys]))
-    scores = np.array([q[i] @ k[j] for q, k in zip(queries, keys, strict=True)])
-    errors = {name: np.sqrt(total).tolist() for name, total in squares.items()}
-    return RotationStudy(rows, rounded, scores, errors)
+            off = (round_to_e4m3(q, length) @ round_to_e4m3(k, length).T - scores) / head_dim**0.5
+            of_largest = off[np.arange(length), scores.argmax(1)]
+            for name, found in zip(SCORES, (off, of_largest), strict=True):
+                score_squares[name][stage] += np.mean(found**2) / SEEDS
+    _, K, _, signs = draw_operands(0, length, head_dim)
+    row = np.argmax(np.abs(K - round_to_e4m3(K, length)).max(1))
+    rotated = [rotate(K, signs, stage) for stage in range(stages)]
+    rows, rounded = (np.array([X[row] for X in of]) for of in (rotated, [round_to_e4m3(X, length) for X in rotated]))
+    of_scores, errors = (
+        {name: np.sqrt(total).tolist() for name, total in of.items()} for of in (score_squares, squares)
+    )
+    return RotationStudy(rows, rounded, of_scores, errors)
 
 
 def cache_errors(queries: int = 64, keys: int = 1024, head_dim: int = 128) -> dict[str, dict[str, float]]:

@@ -14,7 +14,7 @@ LINE_COLOURS = "A", "C"  # of the errors of O
 def rotation(
     row: Float[np.ndarray, "stages D"],
     rounded: Float[np.ndarray, "stages D"],
-    scores: Float[np.ndarray, " stages"],
+    score_errors: Mapping[str, Sequence[float]],
     errors: Mapping[str, Sequence[float]],
 ) -> View:
     """Step through the stages of a rotation: the values of a row, their rounding errors, and the error of O.
@@ -25,15 +25,15 @@ def rotation(
     ----------
     row, rounded
         A row of K after each stage, exact and rounded.
-    scores
-        Its exact product with a row of Q at each stage.
+    score_errors
+        Root mean square errors of scores at each stage, by which scores count.
     errors
         Root mean square errors of O at each stage, by the scales of the quantisation.
     """
-    row, rounded, scores = (np.asarray(X, float) for X in (row, rounded, scores))
+    row, rounded = (np.asarray(X, float) for X in (row, rounded))
     stages = len(row)
-    if row.ndim != 2 or rounded.shape != row.shape or scores.shape != (stages,):
-        raise ValueError("rotation takes a row after each stage, its rounded values, and a score for each stage.")
+    if row.ndim != 2 or rounded.shape != row.shape or any(len(values) != stages for values in score_errors.values()):
+        raise ValueError("rotation takes a row after each stage, its rounded values, and errors for each stage.")
     if not 0 < len(errors) <= len(LINE_COLOURS) or any(len(values) != stages for values in errors.values()):
         raise ValueError(f"rotation draws 1 or {len(LINE_COLOURS)} lines of errors, with a value for each stage.")
     largest, off = np.abs(row).max(1), np.abs(rounded - row)
@@ -44,11 +44,11 @@ def rotation(
     labels = [
         "largest of the row",
         "largest rounding error",
-        "its q . k with one query",
+        *(f"error of {name}" for name in score_errors),
         *(f"error of O, {name}" for name in errors),
     ]
     stats = [
-        [f"{largest[n]:.1f}", f"{off[n].max():.2f}", f"{scores[n]:.2f}"]
+        [f"{largest[n]:.1f}", f"{off[n].max():.2f}", *(f"{values[n]:.3f}" for values in score_errors.values())]
         + [f"{values[n]:.1e}" for values in errors.values()]
         for n in range(stages)
     ]

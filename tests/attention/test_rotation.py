@@ -40,8 +40,11 @@ def test_the_study_errs_as_the_kernel_does():
         assert np.sqrt(np.mean(squares)) == pytest.approx(small.errors["a scale per 128 rows"][stages], rel=0.15)
 
 
-def test_a_rotation_lowers_the_error_of_attention():
-    errors = study.rotation_study(512).errors
+def test_a_rotation_lowers_the_error_of_attention_by_that_of_the_largest_scores():
+    _, _, score_errors, errors = study.rotation_study(512)
+    all_scores, largest = score_errors.values()
+    assert all_scores[-1] == pytest.approx(all_scores[0], rel=0.1)
+    assert largest[0] > 2 * all_scores[0] and largest[-1] < 0.75 * largest[0]
     for name, values in errors.items():
         assert values[-1] < 0.8 * values[0], name
     ends = [[values[n] for values in errors.values()] for n in (0, -1)]

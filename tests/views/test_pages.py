@@ -116,9 +116,9 @@ def four_keys():
 
 
 def two_stages():
-    """A row before and after a rotation, its rounded values, a score, and errors."""
+    """A row before and after a rotation, its rounded values, and errors of scores and of O."""
     row = np.array([[0.0, 2.0], [1.5, -1.5]])
-    return row, row * 1.03, [1.0, 1.0], {"one scale": [0.02, 0.01], "scales of blocks": [0.02, 0.01]}
+    return row, row * 1.03, {"all scores": [0.1, 0.1]}, {"one scale": [0.02, 0.01], "scales of blocks": [0.02, 0.01]}
 
 
 def rows_of_two():
