@@ -26,7 +26,7 @@ def problems():
 
 
 def baselines(problem, format):
-    """Return two backends of torch for one query; with several, none masks as a cache needs."""
+    """Return two backends of torch for one query; several queries are compared with one of ours."""
     found = attention_decode.baselines(problem, format)
     return {name: found[name] for name in BASELINES if name in found}
 
