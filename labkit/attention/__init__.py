@@ -27,10 +27,12 @@ _LAZY = {
     "attend": "labkit.attention.interface.attend:attend",
     "attend_backward": "labkit.attention.interface.attend_backward:attend_backward",
     "attend_cached": "labkit.attention.interface.cached:attend_cached",
+    "cache_errors": "labkit.attention.rotation:cache_errors",
     "error_study": "labkit.attention.errors:error_study",
     "plan": "labkit.attention.interface.attend:plan",
     "plan_cached": "labkit.attention.interface.cached:plan_cached",
     "quantise": "labkit.attention.interface.quantise:quantise",
+    "rotation_study": "labkit.attention.rotation:rotation_study",
 }
 __all__ = ["AttentionBackward", "AttentionDecode", "AttentionFP8", "AttentionForward", "ladder", "traffic", *_LAZY]
 

@@ -20,6 +20,7 @@ from labkit.views.grid_to_lane import grid_to_lane
 from labkit.views.inspector import inspector
 from labkit.views.intensities import intensities
 from labkit.views.io_curve import io_curve
+from labkit.views.key_order import key_order
 from labkit.views.ladder import ladder
 from labkit.views.landscape import Standing, landscape
 from labkit.views.latency_hiding import latency_hiding
@@ -42,12 +43,14 @@ from labkit.views.relative import relative
 from labkit.views.rescaled_output import rescaled_output
 from labkit.views.rescaling import rescaling
 from labkit.views.roofline import roofline
+from labkit.views.rotation import rotation
 from labkit.views.schedule import schedule
 from labkit.views.score_tiles import score_tiles
 from labkit.views.sectors import sectors
 from labkit.views.shuffles import shuffles
 from labkit.views.spectral_product import spectral_product
 from labkit.views.spectrum import spectrum
+from labkit.views.split_cache import split_cache
 from labkit.views.swizzle import swizzle
 from labkit.views.terms import terms
 from labkit.views.tile_errors import tile_errors
@@ -67,11 +70,11 @@ from labkit.views.wraparound import wraparound
 __all__ = [
     "Standing", "agreement", "attention_errors", "attention_row", "banks", "butterflies", "cache", "cached_tiles",
     "ceilings", "chained_fragments", "cluster", "collapse", "compare_outputs", "divergence", "dq_sums", "filtering",
-    "findings", "fragments", "grid_to_lane", "hit_rates", "inspector", "intensities", "io_curve", "ladder",
-    "landscape", "latency_hiding", "lowering", "mbarriers", "memory", "memory_order", "misses", "number_line",
-    "occupancy", "outputs", "passes", "pipeline", "playground", "predict", "ragged", "records", "register_file",
-    "relative", "rescaled_output", "rescaling", "roofline", "schedule", "score_tiles", "sectors", "shuffles",
-    "spectral_product", "spectrum", "swizzle", "terms", "tile_errors", "tile_sizes", "tile_transform", "tiling",
-    "transposing", "variance_errors", "walks", "warp_loads", "warp_timeline", "waves", "window", "winners",
-    "wraparound",
+    "findings", "fragments", "grid_to_lane", "hit_rates", "inspector", "intensities", "io_curve", "key_order",
+    "ladder", "landscape", "latency_hiding", "lowering", "mbarriers", "memory", "memory_order", "misses",
+    "number_line", "occupancy", "outputs", "passes", "pipeline", "playground", "predict", "ragged", "records",
+    "register_file", "relative", "rescaled_output", "rescaling", "roofline", "rotation", "schedule", "score_tiles",
+    "sectors", "shuffles", "spectral_product", "spectrum", "split_cache", "swizzle", "terms", "tile_errors",
+    "tile_sizes", "tile_transform", "tiling", "transposing", "variance_errors", "walks", "warp_loads",
+    "warp_timeline", "waves", "window", "winners", "wraparound",
 ]  # fmt: skip

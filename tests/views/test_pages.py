@@ -24,6 +24,7 @@ from labkit.views import (
     grid_to_lane,
     inspector,
     io_curve,
+    key_order,
     landscape,
     latency_hiding,
     lowering,
@@ -36,12 +37,14 @@ from labkit.views import (
     records,
     rescaled_output,
     rescaling,
+    rotation,
     schedule,
     score_tiles,
     sectors,
     shuffles,
     spectral_product,
     spectrum,
+    split_cache,
     terms,
     tile_sizes,
     tile_transform,
@@ -56,6 +59,8 @@ from labkit.views import (
     wraparound,
 )
 from tests.views.test_cached_tiles import tiled
+from tests.views.test_key_order import ORDER
+from tests.views.test_key_order import run as packed_fours
 from tests.views.test_transposing import run as transposed
 from tests.views.test_walks import along_rows, down_columns
 
@@ -117,6 +122,23 @@ def shares_of_dq():
     return problem, operands, traces[1], traces[1:2]
 
 
+@cuda.jit
+def read_pages(K, out):
+    i = cuda.grid(1)
+    out[i] = K[2 - i // 2 * 2, i % 2, 0]
+
+
+def four_keys():
+    """A query, pages of two keys, the table of one sequence, and its length."""
+    return np.ones((1, 1)), np.arange(6.0).reshape(3, 2, 1), np.array([[2, 0]]), [4]
+
+
+def two_stages():
+    """A row before and after a rotation, its rounded values, and errors of scores and of O."""
+    row = np.array([[0.0, 2.0], [1.5, -1.5]])
+    return row, row * 1.03, {"all scores": [0.1, 0.1]}, {"one scale": [0.02, 0.01], "scales of blocks": [0.02, 0.01]}
+
+
 def rows_of_two():
     """Logits, their maxima, sums relative to these, and plain sums: of two rows, the second of which overflows."""
     x = np.float32([[0, 1], [100, 101]])
@@ -155,6 +177,7 @@ def pages(tmp_path_factory):
     followed = labkit.simulate(scaled, 2, 32, x, x * 0, inspect=(1, 3))
     summed = [trace(loop, A, x[:1], cpu=SMALL_CPU, record=5000) for loop in (along_rows, down_columns)]
     multiplied = {T: trace(tiled, A, A, A * 0, T, cpu=SMALL_CPU, record=100_000) for T in (4, 8)}
+    cached = labkit.simulate(read_pages, 2, 2, np.float32(four_keys()[1]), x[:4] * 0, record=[(0,), (1,)])
     views = {
         "tiling": tiling(product),
         "walks": walks(dict(zip(("rows", "columns"), summed)), SMALL_CPU),
@@ -199,7 +222,10 @@ def pages(tmp_path_factory):
         "score_tiles": score_tiles(one_head, {"once": of_rows, "again": of_rows}),
         "rescaled_output": rescaled_output(one_head, of_rows, 39),
         "dq_sums": dq_sums(*shares_of_dq()),
+        "rotation": rotation(*two_stages()),
+        "split_cache": split_cache({"once": cached, "again": cached}, *four_keys(), tile=2),
         "chained_fragments": chained_fragments(chained()),
+        "key_order": key_order(packed_fours(), ORDER),
         "io_curve": io_curve(one_head, {name: ([of_rows], 64) for name in ("standard", "KV-outer", "Q-outer")}),
         "tile_sizes": tile_sizes(one_head),
         "attention_errors": attention_errors(
@@ -371,8 +397,11 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
         "score_tiles",
         "rescaled_output",
         "dq_sums",
+        "rotation",
+        "split_cache",
         "chained_fragments",
         "io_curve",
+        "key_order",
         "warp_timeline",
         "tile_sizes",
         "ragged",
