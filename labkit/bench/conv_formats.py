@@ -1,4 +1,4 @@
-"""`labkit bench conv_formats`: layers of ResNet-50 with torch in float32, TF32 and bfloat16, and our tensor-core kernel.
+"""`labkit bench conv_formats`: layers of ResNet-50 with torch in float32, TF32 and bfloat16, and by our kernel.
 
 TF32 is torch's default for convolutions of float32. The strided layers and the first one, with three channels, are
 those on which kernels for tensor cores are tested least.
