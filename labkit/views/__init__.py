@@ -30,6 +30,7 @@ from labkit.views.occupancy import occupancy
 from labkit.views.outputs import outputs
 from labkit.views.passes import passes
 from labkit.views.pipeline import pipeline
+from labkit.views.pixel_rows import pixel_rows
 from labkit.views.playground import playground
 from labkit.views.predict import predict
 from labkit.views.ragged import ragged
@@ -58,10 +59,11 @@ from labkit.views.wraparound import wraparound
 
 __all__ = [
     "Standing", "agreement", "attention_errors", "attention_row", "banks", "cache", "cached_tiles", "ceilings",
-    "chained_fragments", "cluster", "collapse", "compare_outputs", "divergence", "filtering", "findings", "fragments",
-    "grid_to_lane", "hit_rates", "inspector", "intensities", "io_curve", "ladder", "landscape", "latency_hiding",
-    "lowering", "mbarriers", "memory", "misses", "number_line", "occupancy", "outputs", "passes", "pipeline",
-    "playground", "predict", "ragged", "records", "register_file", "relative", "rescaled_output", "rescaling",
-    "roofline", "schedule", "score_tiles", "sectors", "shuffles", "swizzle", "terms", "tile_sizes", "tiling",
-    "variance_errors", "walks", "warp_loads", "warp_timeline", "waves", "window", "winners", "wraparound",
+    "chained_fragments", "cluster", "collapse", "compare_outputs", "divergence", "filtering", "findings",
+    "fragments", "grid_to_lane", "hit_rates", "inspector", "intensities", "io_curve", "ladder", "landscape",
+    "latency_hiding", "lowering", "mbarriers", "memory", "misses", "number_line", "occupancy", "outputs", "passes",
+    "pipeline", "pixel_rows", "playground", "predict", "ragged", "records", "register_file", "relative",
+    "rescaled_output", "rescaling", "roofline", "schedule", "score_tiles", "sectors", "shuffles", "swizzle",
+    "terms", "tile_sizes", "tiling", "variance_errors", "walks", "warp_loads", "warp_timeline", "waves", "window",
+    "winners", "wraparound",
 ]  # fmt: skip

@@ -11,7 +11,7 @@ import jupytext
 MOVING = set(
     "attention_row banks cache cached_tiles chained_fragments cluster collapse compare_outputs divergence "
     "filtering fragments grid_to_lane inspector io_curve ladder landscape latency_hiding lowering "
-    "mbarriers memory number_line occupancy outputs passes pipeline playground ragged register_file "
+    "mbarriers memory number_line occupancy outputs passes pipeline pixel_rows playground ragged register_file "
     "rescaled_output rescaling schedule score_tiles sectors shuffles swizzle terms tile_sizes tiling "
     "walks warp_loads warp_timeline waves window winners wraparound".split()
 )

@@ -28,6 +28,7 @@ from labkit.views import (
     memory,
     occupancy,
     passes,
+    pixel_rows,
     playground,
     ragged,
     records,
@@ -49,6 +50,7 @@ from labkit.views import (
     wraparound,
 )
 from tests.views.test_cached_tiles import tiled
+from tests.views.test_pixel_rows import run as gathered
 from tests.views.test_walks import along_rows, down_columns
 
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(120)]
@@ -158,6 +160,7 @@ def pages(tmp_path_factory):
                 "once": [labkit.simulate(scaled, 2, 32, x, x * 0)],
             }
         ),
+        "pixel_rows": pixel_rows(gathered()),
         "occupancy": occupancy({"TILE = 16": product, "again": product}),
         "ragged": ragged({"A @ A": product}, "C"),
         "terms": terms(np.array([[[0.5, 0.5]], [[1.0, -0.5]]]), np.array([[1.0, 1.0]])),
@@ -328,6 +331,7 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
         "inspector",
         "window",
         "lowering",
+        "pixel_rows",
         "occupancy",
         "filtering",
         "passes",
