@@ -59,11 +59,10 @@ from labkit.views.wraparound import wraparound
 
 __all__ = [
     "Standing", "agreement", "attention_errors", "attention_row", "banks", "cache", "cached_tiles", "ceilings",
-    "chained_fragments", "cluster", "collapse", "compare_outputs", "divergence", "filtering", "findings",
-    "fragments", "grid_to_lane", "hit_rates", "inspector", "intensities", "io_curve", "ladder", "landscape",
-    "latency_hiding", "lowering", "mbarriers", "memory", "misses", "number_line", "occupancy", "outputs", "passes",
-    "pipeline", "pixel_rows", "playground", "predict", "ragged", "records", "register_file", "relative",
-    "rescaled_output", "rescaling", "roofline", "schedule", "score_tiles", "sectors", "shuffles", "swizzle",
-    "terms", "tile_sizes", "tiling", "variance_errors", "walks", "warp_loads", "warp_timeline", "waves", "window",
-    "winners", "wraparound",
+    "chained_fragments", "cluster", "collapse", "compare_outputs", "divergence", "filtering", "findings", "fragments",
+    "grid_to_lane", "hit_rates", "inspector", "intensities", "io_curve", "ladder", "landscape", "latency_hiding",
+    "lowering", "mbarriers", "memory", "misses", "number_line", "occupancy", "outputs", "passes", "pipeline",
+    "pixel_rows", "playground", "predict", "ragged", "records", "register_file", "relative", "rescaled_output",
+    "rescaling", "roofline", "schedule", "score_tiles", "sectors", "shuffles", "swizzle", "terms", "tile_sizes", "tiling",
+    "variance_errors", "walks", "warp_loads", "warp_timeline", "waves", "window", "winners", "wraparound",
 ]  # fmt: skip
