@@ -13,6 +13,7 @@ from labkit.views.compare_outputs import compare_outputs
 from labkit.views.divergence import divergence
 from labkit.views.filtering import filtering
 from labkit.views.findings import findings
+from labkit.views.format_map import format_map
 from labkit.views.fragments import fragments
 from labkit.views.grid_to_lane import grid_to_lane
 from labkit.views.inspector import inspector
@@ -59,10 +60,11 @@ from labkit.views.wraparound import wraparound
 
 __all__ = [
     "Standing", "agreement", "attention_errors", "attention_row", "banks", "cache", "cached_tiles", "ceilings",
-    "chained_fragments", "cluster", "collapse", "compare_outputs", "divergence", "filtering", "findings", "fragments",
-    "grid_to_lane", "hit_rates", "inspector", "intensities", "io_curve", "ladder", "landscape", "latency_hiding",
-    "lowering", "mbarriers", "memory", "misses", "number_line", "occupancy", "outputs", "passes", "pipeline",
-    "pixel_rows", "playground", "predict", "ragged", "records", "register_file", "relative", "rescaled_output",
-    "rescaling", "roofline", "schedule", "score_tiles", "sectors", "shuffles", "swizzle", "terms", "tile_sizes", "tiling",
-    "variance_errors", "walks", "warp_loads", "warp_timeline", "waves", "window", "winners", "wraparound",
+    "chained_fragments", "cluster", "collapse", "compare_outputs", "divergence", "filtering", "findings", "format_map",
+    "fragments", "grid_to_lane", "hit_rates", "inspector", "intensities", "io_curve", "ladder", "landscape",
+    "latency_hiding", "lowering", "mbarriers", "memory", "misses", "number_line", "occupancy", "outputs", "passes",
+    "pipeline", "pixel_rows", "playground", "predict", "ragged", "records", "register_file", "relative",
+    "rescaled_output", "rescaling", "roofline", "schedule", "score_tiles", "sectors", "shuffles", "swizzle", "terms",
+    "tile_sizes", "tiling", "variance_errors", "walks", "warp_loads", "warp_timeline", "waves", "window", "winners",
+    "wraparound",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ import jupytext
 # Pictures that move when a reader steps, drags or chooses; the others are charts, which stand still.
 MOVING = set(
     "attention_row banks cache cached_tiles chained_fragments cluster collapse compare_outputs divergence "
-    "filtering fragments grid_to_lane inspector io_curve ladder landscape latency_hiding lowering "
+    "filtering format_map fragments grid_to_lane inspector io_curve ladder landscape latency_hiding lowering "
     "mbarriers memory number_line occupancy outputs passes pipeline pixel_rows playground ragged register_file "
     "rescaled_output rescaling schedule score_tiles sectors shuffles swizzle terms tile_sizes tiling "
     "walks warp_loads warp_timeline waves window winners wraparound".split()

@@ -19,6 +19,7 @@ from labkit.views import (
     collapse,
     divergence,
     filtering,
+    format_map,
     grid_to_lane,
     inspector,
     io_curve,
@@ -161,6 +162,7 @@ def pages(tmp_path_factory):
             }
         ),
         "pixel_rows": pixel_rows(gathered()),
+        "format_map": format_map(size=14, taps=(1, 3), channels=(64, 3), batches=(1, 64)),
         "occupancy": occupancy({"TILE = 16": product, "again": product}),
         "ragged": ragged({"A @ A": product}, "C"),
         "terms": terms(np.array([[[0.5, 0.5]], [[1.0, -0.5]]]), np.array([[1.0, 1.0]])),
@@ -332,6 +334,7 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
         "window",
         "lowering",
         "pixel_rows",
+        "format_map",
         "occupancy",
         "filtering",
         "passes",
