@@ -88,7 +88,9 @@ def draw_still(figure, data, step):
         strength = min(1, abs(np.log(factor)) / np.log(data["full"]))
         colour = stills.tint("A" if factor > 1 else "B", 0.15 + 0.65 * strength)
         axes.add_patch(Rectangle((column, row), 0.96, 0.94, facecolor=colour))
-        stills.write(axes, column + 0.48, row + 0.5, f"{factor:.2g}", fontsize=8, color=COLOURS["ink"])
+        stills.write(
+            axes, column + 0.48, row + 0.5, f"{factor:.{2 if factor < 2 else 1}f}", fontsize=8, color=COLOURS["ink"]
+        )
     axes.set(xlim=(0, factors.shape[1]), ylim=(factors.shape[0], 0), xlabel="taps", ylabel="channels")
     axes.set_xticks(np.arange(factors.shape[1]) + 0.5, [f"{T} x {T}" for T in data["taps"]])
     axes.set_yticks(np.arange(factors.shape[0]) + 0.5, list(map(str, data["channels"])))

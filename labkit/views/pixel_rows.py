@@ -133,7 +133,8 @@ def _sentence(pixels, vectors, corners, r, s, row):
         )
     n, h, w = corners[row]
     if n < 0:
-        return f"Row {row}: there is no image any more. TMA writes **zeros**, and the barrier counts them as well."
+        why = "no tap of this window meets a pixel. TMA writes **zeros**, and the barrier counts them as well."
+        return f"Row {row}: {why}"
     begin = f"Row {row}: the window that begins at row {h}, column {w} of image {n}."
     if pixels[r, s, row, 0] < 0:
         return f"{begin} Its pixel ({r}, {s}) is outside: TMA writes **zeros**, with no comparison in the kernel."

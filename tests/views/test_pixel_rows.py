@@ -94,10 +94,8 @@ def test_few_channels_leave_zeros_in_every_row():
 def test_windows_past_the_last_image_are_zeros():
     data = pixel_rows(run(begin=20, images=1)).data
     assert unpack(data["corners"])[9:12, 0].tolist() == [0, -1, -1]
-    assert (
-        data["say"][12]
-        == "Row 12: there is no image any more. TMA writes **zeros**, and the barrier counts them as well."
-    )
+    why = "no tap of this window meets a pixel. TMA writes **zeros**, and the barrier counts them as well."
+    assert data["say"][12] == f"Row 12: {why}"
 
 
 def test_a_still_picture(view, tmp_path):
