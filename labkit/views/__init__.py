@@ -15,6 +15,7 @@ from labkit.views.divergence import divergence
 from labkit.views.dq_sums import dq_sums
 from labkit.views.filtering import filtering
 from labkit.views.findings import findings
+from labkit.views.format_map import format_map
 from labkit.views.fragments import fragments
 from labkit.views.grid_to_lane import grid_to_lane
 from labkit.views.inspector import inspector
@@ -34,6 +35,7 @@ from labkit.views.occupancy import occupancy
 from labkit.views.outputs import outputs
 from labkit.views.passes import passes
 from labkit.views.pipeline import pipeline
+from labkit.views.pixel_rows import pixel_rows
 from labkit.views.playground import playground
 from labkit.views.predict import predict
 from labkit.views.ragged import ragged
@@ -70,11 +72,11 @@ from labkit.views.wraparound import wraparound
 __all__ = [
     "Standing", "agreement", "attention_errors", "attention_row", "banks", "butterflies", "cache", "cached_tiles",
     "ceilings", "chained_fragments", "cluster", "collapse", "compare_outputs", "divergence", "dq_sums", "filtering",
-    "findings", "fragments", "grid_to_lane", "hit_rates", "inspector", "intensities", "io_curve", "key_order",
-    "ladder", "landscape", "latency_hiding", "lowering", "mbarriers", "memory", "memory_order", "misses",
-    "number_line", "occupancy", "outputs", "passes", "pipeline", "playground", "predict", "ragged", "records",
-    "register_file", "relative", "rescaled_output", "rescaling", "roofline", "rotation", "schedule", "score_tiles",
-    "sectors", "shuffles", "spectral_product", "spectrum", "split_cache", "swizzle", "terms", "tile_errors",
-    "tile_sizes", "tile_transform", "tiling", "transposing", "variance_errors", "walks", "warp_loads",
+    "findings", "format_map", "fragments", "grid_to_lane", "hit_rates", "inspector", "intensities", "io_curve",
+    "key_order", "ladder", "landscape", "latency_hiding", "lowering", "mbarriers", "memory", "memory_order", "misses",
+    "number_line", "occupancy", "outputs", "passes", "pipeline", "pixel_rows", "playground", "predict", "ragged",
+    "records", "register_file", "relative", "rescaled_output", "rescaling", "roofline", "rotation", "schedule",
+    "score_tiles", "sectors", "shuffles", "spectral_product", "spectrum", "split_cache", "swizzle", "terms",
+    "tile_errors", "tile_sizes", "tile_transform", "tiling", "transposing", "variance_errors", "walks", "warp_loads",
     "warp_timeline", "waves", "window", "winners", "wraparound",
 ]  # fmt: skip

@@ -10,11 +10,12 @@ import jupytext
 # Pictures that move when a reader steps, drags or chooses; the others are charts, which stand still.
 MOVING = set(
     "attention_row banks butterflies cache cached_tiles chained_fragments cluster collapse "
-    "compare_outputs divergence dq_sums filtering fragments grid_to_lane inspector io_curve key_order "
-    "ladder landscape latency_hiding lowering mbarriers memory memory_order number_line occupancy outputs "
-    "passes pipeline playground ragged register_file rescaled_output rescaling rotation schedule "
-    "score_tiles sectors shuffles spectral_product spectrum split_cache swizzle terms tile_sizes "
-    "tile_transform tiling transposing walks warp_loads warp_timeline waves window winners wraparound".split()
+    "compare_outputs divergence dq_sums filtering format_map fragments grid_to_lane inspector io_curve "
+    "key_order ladder landscape latency_hiding lowering mbarriers memory memory_order number_line "
+    "occupancy outputs passes pipeline pixel_rows playground ragged register_file rescaled_output "
+    "rescaling rotation schedule score_tiles sectors shuffles spectral_product spectrum split_cache "
+    "swizzle terms tile_sizes tile_transform tiling transposing walks warp_loads warp_timeline waves "
+    "window winners wraparound".split()
 )
 CHARTS = {
     "agreement",

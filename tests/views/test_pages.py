@@ -21,6 +21,7 @@ from labkit.views import (
     divergence,
     dq_sums,
     filtering,
+    format_map,
     grid_to_lane,
     inspector,
     io_curve,
@@ -32,6 +33,7 @@ from labkit.views import (
     memory_order,
     occupancy,
     passes,
+    pixel_rows,
     playground,
     ragged,
     records,
@@ -61,6 +63,7 @@ from labkit.views import (
 from tests.views.test_cached_tiles import tiled
 from tests.views.test_key_order import ORDER
 from tests.views.test_key_order import run as packed_fours
+from tests.views.test_pixel_rows import run as gathered
 from tests.views.test_transposing import run as transposed
 from tests.views.test_walks import along_rows, down_columns
 
@@ -203,6 +206,8 @@ def pages(tmp_path_factory):
                 "once": [labkit.simulate(scaled, 2, 32, x, x * 0)],
             }
         ),
+        "pixel_rows": pixel_rows(gathered()),
+        "format_map": format_map(size=14, taps=(1, 3), channels=(64, 3), batches=(1, 64)),
         "occupancy": occupancy({"TILE = 16": product, "again": product}),
         "ragged": ragged({"A @ A": product}, "C"),
         "terms": terms(np.array([[[0.5, 0.5]], [[1.0, -0.5]]]), np.array([[1.0, 1.0]])),
@@ -379,6 +384,8 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
         "inspector",
         "window",
         "lowering",
+        "pixel_rows",
+        "format_map",
         "occupancy",
         "filtering",
         "spectrum",

@@ -1,0 +1,55 @@
+"""A depthwise convolution, channels last: a run of outputs per thread, whose windows share pixels in registers."""
+
+import numpy as np
+
+from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
+from labkit.exercises.problems import EPS, grid_for
+from labkit.ladder import Expected
+
+LANES, RUNS = 32, 4  # threads of a block along the channels, and along the runs of a row
+RUN, TAPS = 4, 3  # outputs of a thread, and rows and columns of a filter
+
+
+def make_launch(rng, H, W, C):
+    x, w = rng.standard_normal((H, W, C), np.float32), rng.standard_normal((TAPS, TAPS, C), np.float32)
+    padded = np.pad(x, ((1, 1), (1, 1), (0, 0))).astype(float)
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (TAPS, TAPS), (0, 1))
+    value, size = np.einsum("hwcrs,rsc->hwc", windows, w), np.einsum("hwcrs,rsc->hwc", abs(windows), abs(w))
+    grid = *grid_for((C, W), (LANES, RUNS * RUN)), H
+    runs = [range(first - 1, first + RUN + 1) for first in range(0, grid[1] * RUNS * RUN, RUN)]
+    pixels = sum(col in range(W) for run in runs for col in run)  # of a row, by all its runs
+    x_loads = C * pixels * (3 * H - 2)  # each row of outputs sees three rows of pixels, but for the first and last
+    w_loads = C * TAPS * TAPS * grid[1] * RUNS * H
+    return Launch(
+        label=f"an image of {H} x {W} pixels and {C} channel{'s' * (C > 1)}",
+        args=(x, w, unwritten_array((H, W, C))),
+        outputs={2: Expected(value, TAPS * TAPS * EPS * size)},
+        grid=grid,
+        block=(LANES, RUNS),
+        budgets=(
+            Budget(
+                "global loads",
+                x_loads + w_loads,
+                "for each thread the pixels under its run once: 3 rows of RUN + 2, and its 9 taps once",
+                {"x": x_loads, "w": w_loads},
+            ),
+            Budget("global stores", H * W * C, "each output once"),
+            NO_FLOAT64,
+        ),
+    )
+
+
+EXERCISE = Exercise(
+    title="A filter per channel",
+    task="Write a depthwise convolution of 3 x 3, channels last, with a row or column of zeros on each side. A thread "
+    "computes RUN neighbours of a row, in one channel. Their windows overlap: load each pixel under them once.",
+    points=4,
+    function="depthwise",
+    make_launch=make_launch,
+    sizes=((5, 9, 40), (2, 16, 32), (3, 7, 5)),  # H, W, C
+    random_sizes=(
+        (range(3, 7), range(17, 27), (33, 35, 61)),
+        ((1, 2), Above(26), (1, 3)),
+        (Above(7), (1, 2, 5), Above(61)),
+    ),
+)

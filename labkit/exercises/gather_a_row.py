@@ -1,0 +1,65 @@
+"""Tiles of an implicit GEMM, channels last: each thread copies a vector of a pixel to its swizzled place."""
+
+import numpy as np
+
+from labkit.checking import NO_ARITHMETIC, NO_FLOAT64, Above, Budget, Dependence, Exercise, Launch, unwritten_array
+from labkit.ladder import Expected
+from labkit.simulator.disturbance import COPIES
+
+ROWS, CHANNELS, VECTORS = 32, 32, 8  # of a tile; float32 channels in 128 bytes; vectors of 16 bytes
+BLOCK = ROWS * VECTORS
+
+
+def make_launch(rng, N, H, W, R, S, stride, top, left):
+    H, W = max(H, R), max(W, S)  # so that there are outputs
+    P, Q = (H + 2 * top - R) // stride + 1, (W + 2 * left - S) // stride + 1
+    x = rng.standard_normal((N, H, W, CHANNELS), np.float32)
+    blocks = -(-N * P * Q // ROWS)
+
+    def expect_rows(disturb):
+        """Expect the rows of each tap if every copy is disturbed; zeros are copies, too."""
+        padded = np.pad(x, ((0, 0), (top, top), (left, left), (0, 0)))
+        windows = np.lib.stride_tricks.sliding_window_view(padded, (R, S), (1, 2))[:, ::stride, ::stride]
+        rows = np.zeros((R * S, blocks * ROWS, CHANNELS), np.float32)
+        rows[:, : N * P * Q] = windows.transpose(4, 5, 0, 1, 2, 3).reshape(R * S, N * P * Q, CHANNELS)
+        return Expected(disturb(rows).astype(float), np.zeros(rows.shape))
+
+    why = "let a copy bring each vector, and from outside of the images one that reads no bytes"
+    return Launch(
+        label=f"{N} image{'s' * (N > 1)} of {H} x {W}, windows of {R} x {S}, stride {stride}, zeros on each side: "
+        f"{top} above and below, {left} left and right",
+        args=(x.reshape(-1, 4), unwritten_array((R * S, blocks * ROWS, CHANNELS)), N, H, W, S, P, Q, stride, top, left),
+        outputs={1: expect_rows(lambda rows: rows)},
+        grid=(blocks, R * S),
+        block=(BLOCK,),
+        budgets=(
+            Budget(
+                "store requests to shared memory",
+                blocks * R * S * BLOCK // 32,
+                "one copy of each warp; an `if` with a copy on either side runs both",
+            ),
+            Budget("bank conflicts", 0, "store vector v of row i at place v ^ (i % 8)"),
+            NO_FLOAT64,
+        ),
+        duties=(NO_ARITHMETIC,),
+        dependences=(
+            Dependence(COPIES, why, lambda disturbance: [expect_rows(lambda rows: disturbance.disturb(COPIES, rows))]),
+        ),
+    )
+
+
+EXERCISE = Exercise(
+    title="Gather a row",
+    task="Do by hand what TMA does: each thread copies one vector of 16 bytes. A row of the tile is one pixel: the one "
+    "that lies under tap `blockIdx.y` in the window of output `blockIdx.x * ROWS + row`. Vector v of row i is stored "
+    "at place v ^ (i % 8). Pixels outside of the images, and rows past the last output, are zeros.",
+    points=4,
+    function="gather_a_tile",
+    make_launch=make_launch,
+    sizes=((2, 5, 6, 3, 3, 1, 1, 1), (1, 9, 7, 2, 3, 2, 0, 1), (3, 4, 3, 3, 1, 1, 2, 0)),  # N H W R S stride top left
+    random_sizes=(
+        ((2, 3), range(5, 9), range(6, 11), (2, 3), (3, 4), (1, 2), (1,), (1, 2)),
+        (Above(3), (2, 3), Above(10), (3,), Above(4), (1,), (2,), Above(2)),
+        ((1, 2), Above(9), (2, 3), Above(3), (2, 3), Above(2), Above(2), (1,)),
+    ),
+)
