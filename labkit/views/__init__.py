@@ -21,6 +21,7 @@ from labkit.views.io_curve import io_curve
 from labkit.views.ladder import ladder
 from labkit.views.landscape import Standing, landscape
 from labkit.views.latency_hiding import latency_hiding
+from labkit.views.lowered_sizes import lowered_sizes
 from labkit.views.lowering import lowering
 from labkit.views.mbarriers import mbarriers
 from labkit.views.memory import banks, memory
@@ -60,8 +61,8 @@ __all__ = [
     "Standing", "agreement", "attention_errors", "attention_row", "banks", "cache", "cached_tiles", "ceilings",
     "chained_fragments", "cluster", "collapse", "compare_outputs", "divergence", "filtering", "findings", "fragments",
     "grid_to_lane", "hit_rates", "inspector", "intensities", "io_curve", "ladder", "landscape", "latency_hiding",
-    "lowering", "mbarriers", "memory", "misses", "number_line", "occupancy", "outputs", "passes", "pipeline",
-    "playground", "predict", "ragged", "records", "register_file", "relative", "rescaled_output", "rescaling",
-    "roofline", "schedule", "score_tiles", "sectors", "shuffles", "swizzle", "terms", "tile_sizes", "tiling",
-    "variance_errors", "walks", "warp_loads", "warp_timeline", "waves", "window", "winners", "wraparound",
+    "lowered_sizes", "lowering", "mbarriers", "memory", "misses", "number_line", "occupancy", "outputs", "passes",
+    "pipeline", "playground", "predict", "ragged", "records", "register_file", "relative", "rescaled_output",
+    "rescaling", "roofline", "schedule", "score_tiles", "sectors", "shuffles", "swizzle", "terms", "tile_sizes",
+    "tiling", "variance_errors", "walks", "warp_loads", "warp_timeline", "waves", "window", "winners", "wraparound",
 ]  # fmt: skip
