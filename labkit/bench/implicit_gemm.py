@@ -11,13 +11,13 @@ from functools import partial
 from labkit import conv, cuda, specialise
 from labkit.bench import _cudnn, _harness, _record
 from labkit.bench.conv import torch_chosen
-from labkit.conv.layers import TABLE_2, batched
 from labkit.formats import FP32
 
 CRS, NPQ, FILTERS = 2304, 65536, 128
 SIDES = 1, 2, 3, 4, 6, 8, 12, 16  # of square filters, with as many channels as make up CRS
 IMAGES = 1, 16, 64, 256, 1024, 4096  # with as many outputs as make up NPQ
 USUAL_SIDE, USUAL_IMAGES = 3, 64
+MANY = 128  # images of the layers that TF32 is timed on
 DIVIDING = ("index", "offsets", "magic")
 
 
@@ -31,7 +31,8 @@ def magic_with_division(problem, format, *operands):
     """Return a launch of the step `magic` whose divisions are plain ones, and nothing else differs."""
     step = conv.ladder("implicit_gemm").step("magic")
     (launch,) = step.launches(*operands, format=format)
-    return replace(launch, kernel=specialise(launch.kernel, fast_divide=plain_divide)).run
+    launch = replace(launch, kernel=specialise(launch.kernel, fast_divide=plain_divide))
+    return lambda stream: launch.run(stream)
 
 
 def baselines(problem, format):
@@ -70,7 +71,8 @@ def problems_of_products() -> list[conv.Forward]:
 def main(record=False, out=None) -> None:
     gpu = _record.require_gpu("times kernels")
     steps = conv.ladder("implicit_gemm")
-    few, many = ([conv.Forward(*layer) for layer in batched(images, TABLE_2)] for images in (16, 128))
+    few = steps.step("index").benched  # Table 2 of the cuDNN paper
+    many = [replace(problem, N=MANY) for problem in few]
     for benchmark, problems, slugs in (
         (PRODUCTS, problems_of_products(), ("gathered",)),
         (DIVISION, few, DIVIDING),
