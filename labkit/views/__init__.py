@@ -25,6 +25,7 @@ from labkit.views.key_order import key_order
 from labkit.views.ladder import ladder
 from labkit.views.landscape import Standing, landscape
 from labkit.views.latency_hiding import latency_hiding
+from labkit.views.lowered_sizes import lowered_sizes
 from labkit.views.lowering import lowering
 from labkit.views.mbarriers import mbarriers
 from labkit.views.memory import banks, memory
@@ -73,10 +74,10 @@ __all__ = [
     "Standing", "agreement", "attention_errors", "attention_row", "banks", "butterflies", "cache", "cached_tiles",
     "ceilings", "chained_fragments", "cluster", "collapse", "compare_outputs", "divergence", "dq_sums", "filtering",
     "findings", "format_map", "fragments", "grid_to_lane", "hit_rates", "inspector", "intensities", "io_curve",
-    "key_order", "ladder", "landscape", "latency_hiding", "lowering", "mbarriers", "memory", "memory_order", "misses",
-    "number_line", "occupancy", "outputs", "passes", "pipeline", "pixel_rows", "playground", "predict", "ragged",
-    "records", "register_file", "relative", "rescaled_output", "rescaling", "roofline", "rotation", "schedule",
-    "score_tiles", "sectors", "shuffles", "spectral_product", "spectrum", "split_cache", "swizzle", "terms",
-    "tile_errors", "tile_sizes", "tile_transform", "tiling", "transposing", "variance_errors", "walks", "warp_loads",
-    "warp_timeline", "waves", "window", "winners", "wraparound",
+    "key_order", "ladder", "landscape", "latency_hiding", "lowered_sizes", "lowering", "mbarriers", "memory",
+    "memory_order", "misses", "number_line", "occupancy", "outputs", "passes", "pipeline", "pixel_rows", "playground",
+    "predict", "ragged", "records", "register_file", "relative", "rescaled_output", "rescaling", "roofline",
+    "rotation", "schedule", "score_tiles", "sectors", "shuffles", "spectral_product", "spectrum", "split_cache",
+    "swizzle", "terms", "tile_errors", "tile_sizes", "tile_transform", "tiling", "transposing", "variance_errors",
+    "walks", "warp_loads", "warp_timeline", "waves", "window", "winners", "wraparound",
 ]  # fmt: skip

@@ -1,7 +1,8 @@
-"""A convolution's lowered matrix: the places of each pixel, and the tiles that implicit GEMM makes of it."""
+"""A convolution's lowered matrix: copies of each pixel, windows as columns, and tiles that implicit GEMM makes."""
 
 from itertools import pairwise
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,33 +13,43 @@ from labkit.views.wording import block_name, check_trace, element_name, index_te
 
 MOST_PIXELS, MOST_ELEMENTS = 1024, 16384
 NOT_STORED = -2  # in place of an element's pixel; -1 is padding
-LABELS = ("copies of this pixel", "memory of the matrix, times the images", "tiles made so far")
+MEMORY = "memory of the matrix, times the images"
+BY = ("pixel", "output")
 
 
 def lowering(
     lowered: Trace,
     tiled: Trace | None = None,
     shape: tuple[int, ...] | None = None,
+    by: str = "pixel",
+    meter_bytes: int = 0,
     matrix: str = "matrix",
     tile: str = "x_tile",
 ) -> View:
-    """Step through the pixels of the images: each lights up wherever the lowered matrix holds it.
+    """Show images and their lowered matrix: step through pixels, outputs, or tiles that are made instead.
 
     Parameters
     ----------
     lowered
         A run that stores the whole matrix and recorded all of its blocks.
     tiled
-        A run of a tiled product that gathers the matrix from the images, with all blocks recorded: then the tiles
-        that it makes follow the pixels.
+        A run of a tiled product that gathers the matrix from the images, with all blocks recorded: then the first
+        step is the stored matrix, and each further one a tile.
     shape
         Of the images, N C H W, where the kernel has them in fewer axes.
+    by
+        "pixel": a step is a pixel, with all its copies in the matrix. "output": a step is a column of the matrix, with
+        its window in the images.
+    meter_bytes
+        Bytes that fill the meter, where pictures of several sizes share one; at least those of the larger array.
     matrix, tile
         The names of the matrix in the one kernel, and of its tile in the other.
     """
     check_trace("lowering", lowered)
     if tiled is not None:
         check_trace("lowering", tiled)
+    if by not in BY:
+        raise ValueError(f"Steps are by {BY[0]!r} or {BY[1]!r}, not by {by!r}.")
     lowered_matrix, images, stored = _copied_elements(lowered, matrix, "global")
     rows, columns = lowered_matrix.shape
     shape = tuple(shape or images.shape)
@@ -56,21 +67,20 @@ def lowering(
     if (pixel_at == NOT_STORED).any():
         raise ValueError(f"Not all stores to {matrix} were recorded: record every block.")
     tiles, sides = ([], (0, 0)) if tiled is None else _tiles(tiled, tile, pixel_at.reshape(rows, columns))
-    copies = np.bincount(pixel_at[pixel_at >= 0], minlength=pixels).tolist()
-    stats = [[count, f"{pixel_at.size / pixels:.1f}", 0] for count in copies]
-    stats += [["\u2013", "0.0", number] for number in range(1, len(tiles) + 1)]
-    labels = LABELS if tiles else LABELS[:2]
-    values = [numbers[: len(labels)] for numbers in stats]
-    names = [f"{images.name}[{index_text(shape, pixel)}]" for pixel in range(pixels)]
-    says = [
-        _pixel_sentence(name, lowered_matrix, np.flatnonzero(pixel_at == pixel)) for pixel, name in enumerate(names)
-    ]
-    says += [_tile_sentence(one, matrix, tile) for one in tiles]
-    names += [f"block {block}, round {step + 1}" for block, step, *_ in tiles]
-    not_stored = f", and `{tiled.kernel}` does not" if tiles and tiled is not None else ""
+    cells = pixel_at.reshape(rows, columns)
+    if tiled is not None:
+        mode, title = "tile", f"Never stored: `{tiled.kernel}` makes the matrix tile by tile"
+        steps = _tile_steps(tiles, matrix, tile, lowered, pixel_at.size / pixels)
+    elif by == "output":
+        mode, title = "output", "Lowering: each window is a column"
+        steps = _output_steps(cells, lowered_matrix, images.name, shape)
+    else:
+        mode, title = "pixel", f"Lowering: where `{lowered.kernel}` stores each pixel"
+        steps = _pixel_steps(cells, lowered_matrix, images.name, shape)
     data = {
-        "say": says,
-        "start": int(np.argmax(copies)),
+        "say": steps.says,
+        "start": steps.start,
+        "mode": mode,
         "image": {"name": images.name, "planes": [prod(shape[:-3]), prod(shape[-3:-2])], "sides": list(shape[-2:])},
         "matrix": {"name": matrix, "rows": rows, "columns": columns, "breaks": _breaks(pixel_at, rows, columns, shape)},
         "place": pack(pixel_at),
@@ -80,9 +90,56 @@ def lowering(
             "matrix": pixel_at.size * lowered_matrix.itemsize,
             "tile": prod(sides) * lowered_matrix.itemsize,
         },
-        **stats_by_step(["step"], [[name] for name in names], labels, values),
+        "meter": max(meter_bytes, pixels * images.itemsize, pixel_at.size * lowered_matrix.itemsize),
+        **stats_by_step([mode], [[name] for name in steps.names], steps.labels, steps.values),
     }
-    return View("lowering", f"Lowering: what `{lowered.kernel}` stores{not_stored}", data, draw_still)
+    return View("lowering", title, data, draw_still)
+
+
+class Steps(NamedTuple):
+    """The steps of a view: sentences, names, labels and values of the numbers, and the step shown first."""
+
+    says: list[str]
+    names: list[str]
+    labels: list[str]
+    values: list[list]
+    start: int = 0
+
+
+def _pixel_steps(cells, lowered_matrix, name, shape) -> Steps:
+    pixels = prod(shape)
+    copies = np.bincount(cells[cells >= 0], minlength=pixels).tolist()
+    names = [f"{name}[{index_text(shape, pixel)}]" for pixel in range(pixels)]
+    says = [
+        _pixel_sentence(one, lowered_matrix, np.flatnonzero(cells.ravel() == pixel)) for pixel, one in enumerate(names)
+    ]
+    factor = f"{cells.size / pixels:.1f}"
+    labels = ["copies of this pixel", MEMORY]
+    return Steps(says, names, labels, [[count, factor] for count in copies], int(np.argmax(copies)))
+
+
+def _output_steps(cells, lowered_matrix, name, shape) -> Steps:
+    says, values = [], []
+    for column, held in enumerate(cells.T):
+        inside = held[held >= 0]
+        ends = " to ".join(f"`{name}[{index_text(shape, pixel)}]`" for pixel in inside[[0, -1]]) if len(inside) else ""
+        zeros = _with_zeros(len(held) - len(inside))
+        says.append(
+            f"Column {column} of `{lowered_matrix.name}` is the window of one output: **{len(inside)} pixels**{zeros}"
+            f"{f', {ends}' if ends else ''}."
+        )
+        values.append([len(inside), f"{cells.size / prod(shape):.1f}"])
+    return Steps(
+        says, [f"column {column}" for column in range(cells.shape[1])], ["pixels in this column", MEMORY], values
+    )
+
+
+def _tile_steps(tiles, matrix, tile, lowered, factor) -> Steps:
+    says = [f"`{lowered.kernel}` stores **all of `{matrix}`**. The next steps never do."]
+    says += [_tile_sentence(one, matrix, tile) for one in tiles]
+    names = ["all", *(f"block {block}, iteration {step + 1}" for block, step, *_ in tiles)]
+    values = [[f"{factor:.1f}", 0], *(["0.0", number] for number in range(1, len(tiles) + 1))]
+    return Steps(says, names, [MEMORY, "tiles made so far"], values)
 
 
 def _copied_elements(trace, name, space):
@@ -144,22 +201,25 @@ def _pixel_sentence(name, matrix, places):
         element_name(matrix, element) for element in dict.fromkeys(places[[0, -1]] if len(places) else ())
     )
     if not ends:
-        return f"No window meets `{name}`: it stands **nowhere** in the matrix."
+        return f"No window meets `{name}`: it is **nowhere** in the matrix."
     if len(places) == 1:
-        return f"`{name}` stands at **1 place** of the matrix, {ends}."
-    return f"`{name}` stands at **{len(places)} places** of the matrix, {ends}, each under another tap."
+        return f"`{name}` is stored **once** in the matrix, at {ends}."
+    return f"`{name}` is stored **{len(places)} times** in the matrix, from {ends}, each time under another tap."
 
 
 def _tile_sentence(tile_data, matrix, tile):
     block, step, (top, left), held = tile_data
     rows, columns = held.shape
-    different, zeros = len(np.unique(held[held >= 0])), int((held < 0).sum())
+    different = len(np.unique(held[held >= 0]))
     where = f"rows {top} to {top + rows - 1}, columns {left} to {left + columns - 1}"
-    with_zeros = f" and {zeros} zero{'s'[: zeros != 1]}" if zeros else ""
     return (
-        f"Block {block}, round {step + 1}: it fills `{tile}` with {where}, from **{different} pixels**{with_zeros}. "
-        f"The rest of `{matrix}` does not exist."
+        f"Block {block}, iteration {step + 1}: it fills `{tile}` with {where}, from **{different} pixels**"
+        f"{_with_zeros(int((held < 0).sum()))}. The rest of `{matrix}` does not exist."
     )
+
+
+def _with_zeros(count) -> str:
+    return f" and {count} zero{'s'[: count != 1]}" if count else ""
 
 
 def _breaks(pixel_at, rows, columns, shape):
@@ -176,15 +236,23 @@ def _changes(lines, pixels):
 
 def state_at(data, step):
     """Return the marked pixels and matrix elements of a step, and a flag per element: does it exist by then?"""
-    pixel_at, pixels = unpack(data["place"]), len(data["say"]) - len(unpack(data["tile"]["corners"])) // 2
-    if step < pixels:
-        return np.array([step]), np.flatnonzero(pixel_at == step), np.ones(pixel_at.shape, bool)
-    (height, width), columns = data["tile"]["sides"], data["matrix"]["columns"]
-    top, left = unpack(data["tile"]["corners"]).reshape(-1, 2)[step - pixels]
-    inside = np.zeros((data["matrix"]["rows"], columns), bool)
-    inside[top : top + height, left : left + width] = True
-    held = pixel_at[inside.ravel()]
-    return np.unique(held[held >= 0]), np.flatnonzero(inside.ravel()), inside.ravel()
+    pixel_at, rows, columns = unpack(data["place"]), data["matrix"]["rows"], data["matrix"]["columns"]
+    everything = np.ones(pixel_at.shape, bool)
+    if data["mode"] == "pixel":
+        return np.array([step]), np.flatnonzero(pixel_at == step), everything
+    if data["mode"] == "tile" and step == 0:
+        return np.array([], int), np.array([], int), everything
+    marked = np.zeros((rows, columns), bool)
+    if data["mode"] == "output":
+        marked[:, step] = True
+    else:
+        (height, width), corners = data["tile"]["sides"], unpack(data["tile"]["corners"]).reshape(-1, 2)
+        top, left = corners[step - 1]
+        marked[top : top + height, left : left + width] = True
+    elements = np.flatnonzero(marked)
+    held = pixel_at[elements]
+    exists = everything if data["mode"] == "output" else marked.ravel()
+    return np.unique(held[held >= 0]), elements, exists
 
 
 def draw_still(figure, data, step):

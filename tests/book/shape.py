@@ -23,6 +23,7 @@ CHARTS = {
     "ceilings",
     "hit_rates",
     "intensities",
+    "lowered_sizes",
     "misses",
     "records",
     "relative",

@@ -43,7 +43,12 @@ def places(problem):
 
 
 @pytest.fixture(scope="module")
-def both():
+def by_pixel():
+    return lowering(stored(PLAIN), shape=(2, 2, 6, 6))
+
+
+@pytest.fixture(scope="module")
+def by_tile():
     return lowering(stored(PLAIN), gathered(PLAIN), shape=(2, 2, 6, 6))
 
 
@@ -60,43 +65,77 @@ def test_each_element_of_the_matrix_shows_the_pixel_that_was_stored_there(proble
     assert view.data["stats"]["values"][pixel][0] == (places(problem) == pixel).sum()
 
 
-def test_a_pixel_lights_up_once_for_each_tap_that_meets_it(both):
+def test_a_pixel_lights_up_once_for_each_tap_that_meets_it(by_pixel):
     pixel = (1 * 2 + 0) * 36 + 2 * 6 + 3
-    pixels, elements, exists = state_at(both.data, pixel)
+    pixels, elements, exists = state_at(by_pixel.data, pixel)
     assert pixels.tolist() == [pixel] and exists.all()
     np.testing.assert_array_equal(elements, np.flatnonzero(places(PLAIN).ravel() == pixel))
-    assert both.data["say"][pixel] == (
-        "`images[1, 0, 2, 3]` stands at **9 places** of the matrix, `matrix[0, 27]` to `matrix[8, 17]`, "
-        "each under another tap."
+    assert by_pixel.data["say"][pixel] == (
+        "`images[1, 0, 2, 3]` is stored **9 times** in the matrix, from `matrix[0, 27]` to `matrix[8, 17]`, "
+        "each time under another tap."
     )
-    assert both.data["say"][0] == "`images[0, 0, 0, 0]` stands at **1 place** of the matrix, `matrix[0, 0]`."
+    assert by_pixel.data["say"][0] == "`images[0, 0, 0, 0]` is stored **once** in the matrix, at `matrix[0, 0]`."
 
 
-def test_behind_the_pixels_come_all_tiles_of_each_block(both):
-    of_tiles = both.data["say"][2 * 2 * 36 :]
-    assert len(of_tiles) == 8 * 5, "8 blocks, and 18 rows in tiles of 4"
-    corners = unpack(both.data["tile"]["corners"]).reshape(-1, 2).tolist()
+@pytest.mark.parametrize("problem", [PLAIN, PADDED], ids=str)
+def test_a_column_is_the_window_of_an_output(problem):
+    view = lowering(stored(problem), shape=(problem.N, problem.C, problem.H, problem.W), by="output")
+    expected = places(problem)
+    assert len(view.data["say"]) == expected.shape[1] == problem.N * problem.P * problem.Q
+    for column, held in enumerate(expected.T):
+        pixels, elements, exists = state_at(view.data, column)
+        assert pixels.tolist() == sorted(held[held >= 0]) and exists.all()
+        assert elements.tolist() == [row * expected.shape[1] + column for row in range(expected.shape[0])]
+        assert view.data["stats"]["values"][column][0] == len(pixels)
+
+
+def test_a_column_names_the_ends_of_its_window_and_counts_zeros():
+    say = lowering(stored(PLAIN), shape=(2, 2, 6, 6), by="output").data["say"][5]
+    assert say == (
+        "Column 5 of `matrix` is the window of one output: **18 pixels**, `images[0, 0, 1, 1]` to `images[0, 1, 3, 3]`."
+    )
+    say = lowering(stored(PADDED), shape=(2, 2, 5, 4), by="output").data["say"][0]
+    assert "**4 pixels** and 8 zeros" in say, "the first row and the first column of the window are padding"
+
+
+def test_pictures_of_several_sizes_share_a_meter(by_pixel):
+    assert by_pixel.data["meter"] == by_pixel.data["bytes"]["matrix"] == 2304
+    assert lowering(stored(PLAIN), shape=(2, 2, 6, 6), meter_bytes=9000).data["meter"] == 9000
+    assert lowering(stored(PLAIN), shape=(2, 2, 6, 6), meter_bytes=9).data["meter"] == 2304
+
+
+def test_steps_by_anything_else_are_refused():
+    with pytest.raises(ValueError, match="Steps are by 'pixel' or 'output', not by 'tap'"):
+        lowering(stored(PLAIN), shape=(2, 2, 6, 6), by="tap")
+
+
+def test_behind_the_stored_matrix_come_all_tiles_of_each_block(by_tile):
+    says, stats = by_tile.data["say"], by_tile.data["stats"]["values"]
+    assert len(says) == 1 + 8 * 5, "the matrix; 8 blocks, and 18 rows in tiles of 4"
+    assert says[0] == "`batch` stores **all of `matrix`**. The next steps never do."
+    assert state_at(by_tile.data, 0)[2].all() and stats[0] == ["4.0", 0]
+    corners = unpack(by_tile.data["tile"]["corners"]).reshape(-1, 2).tolist()
     assert corners == [[4 * turn, 4 * block] for block in range(8) for turn in range(5)]
-    pixels, elements, exists = state_at(both.data, 144 + 6)
+    pixels, elements, exists = state_at(by_tile.data, 7)
     part = places(PLAIN)[4:8, 4:8]
     assert sorted(set(part.ravel())) == pixels.tolist()
     assert len(elements) == exists.sum() == 16
-    assert of_tiles[6] == (
-        f"Block (1, 0), round 2: it fills `x_tile` with rows 4 to 7, columns 4 to 7, from **{len(pixels)} pixels**. "
-        "The rest of `matrix` does not exist."
+    assert says[7] == (
+        f"Block (1, 0), iteration 2: it fills `x_tile` with rows 4 to 7, columns 4 to 7, from **{len(pixels)} pixels**."
+        " The rest of `matrix` does not exist."
     )
-    assert both.data["stats"]["values"][144 + 6] == ["\u2013", "0.0", 7]
-    assert both.data["bytes"]["tile"] == 64
+    assert stats[7] == ["0.0", 7]
+    assert by_tile.data["bytes"]["tile"] == 64
 
 
 def test_zeros_in_a_tile_are_counted():
     view = lowering(stored(PADDED), gathered(PADDED), shape=(2, 2, 5, 4))
     first = places(PADDED)[:4, :4]
-    assert f"from **{len(np.unique(first)) - 1} pixels** and {(first < 0).sum()} zeros." in view.data["say"][2 * 2 * 20]
+    assert f"from **{len(np.unique(first)) - 1} pixels** and {(first < 0).sum()} zeros." in view.data["say"][1]
 
 
-def test_gaps_part_channels_and_images(both):
-    assert both.data["matrix"]["breaks"] == [[9], [16]]
+def test_gaps_part_channels_and_images(by_pixel):
+    assert by_pixel.data["matrix"]["breaks"] == [[9], [16]]
 
 
 def test_rows_of_zeros_make_no_gap():
@@ -107,7 +146,7 @@ def test_rows_of_zeros_make_no_gap():
 def test_a_pixel_that_no_window_meets_is_nowhere():
     problem = conv.Forward(1, 1, 4, 4, 1, 1, 1, 3, 3)
     view = lowering(stored(problem), shape=(1, 1, 4, 4))
-    assert view.data["say"][1] == "No window meets `images[0, 0, 0, 1]`: it stands **nowhere** in the matrix."
+    assert view.data["say"][1] == "No window meets `images[0, 0, 0, 1]`: it is **nowhere** in the matrix."
 
 
 def test_tiles_of_another_problem_are_refused():
@@ -147,7 +186,8 @@ def test_a_kernel_may_load_on_one_line_and_store_on_another():
     assert view.data["image"]["planes"] == [1, 1]
 
 
-@pytest.mark.parametrize("step", [0, 150])
-def test_a_still_picture(both, tmp_path, step):
-    both.save_png(tmp_path / "lowering.png", step=step)
-    assert (tmp_path / "lowering.png").stat().st_size > 5000
+@pytest.mark.parametrize("step", [0, 30])
+def test_a_still_picture(by_pixel, by_tile, tmp_path, step):
+    for view in (by_pixel, by_tile, lowering(stored(PLAIN), shape=(2, 2, 6, 6), by="output")):
+        view.save_png(tmp_path / "lowering.png", step=step)
+        assert (tmp_path / "lowering.png").stat().st_size > 5000

@@ -1,15 +1,15 @@
-// The images and the lowered matrix beside them: a pixel and its copies in vermilion; behind the pixels come the tiles
-// that are ever made, in a matrix that does not exist. Below, the bytes of each.
+// Images, and next to them their lowered matrix. By mode, a step marks a pixel and its copies, an output's column and
+// its window, or a tile that is made of a matrix that does not exist (step 0: that does). Below, the bytes of each.
 
 const view = {
   start(ui, data) {
-    const {image, matrix, place, tile, bytes, stats} = data;
+    const {image, matrix, mode, place, tile, bytes, stats} = data;
     const HEAD = 34, GAP = 8, TALLEST = 300, [rows, columns] = image.sides, plane = rows * columns;
-    const tiles = tile.corners.length / 2, pixels = ui.steps - tiles;
+    const tiles = tile.corners.length / 2, pixels = image.planes[0] * image.planes[1] * plane;
     const shade = pixel => 0.25 + 0.55 * (pixel % plane) / plane;
     const now = () => {   // the tile of this step, or null
-      if (ui.step < pixels) return null;
-      const at = 2 * (ui.step - pixels);
+      if (mode !== 'tile' || !ui.step) return null;
+      const at = 2 * (ui.step - 1);
       return {top: tile.corners[at], left: tile.corners[at + 1]};
     };
     const inside = (corner, row, column) => row >= corner.top && row < corner.top + tile.sides[0] &&
@@ -18,7 +18,8 @@ const view = {
       Math.floor((TALLEST - gaps[1] * GAP) / down)));
     const ofImage = width => side(image.planes[1] * columns, image.planes[0] * rows, [image.planes[1] - 1, image.planes[0] - 1], width);
     const [rowBreaks, columnBreaks] = matrix.breaks;
-    const ofMatrix = width => side(matrix.columns, matrix.rows, [columnBreaks.length, rowBreaks.length], width);
+    const EDGE = 2;   // for a frame around the first column
+    const ofMatrix = width => side(matrix.columns, matrix.rows, [columnBreaks.length, rowBreaks.length], width - 2 * EDGE);
     const shift = (breaks, i) => GAP / 2 * breaks.filter(first => first <= i).length;
 
     function title(g, name, below, colour) {
@@ -49,27 +50,30 @@ const view = {
       return [p % image.planes[1] * (columns * s + GAP) + column * s, HEAD + Math.floor(p / image.planes[1]) * (rows * s + GAP) + row * s];
     };
     function drawImage(g, s) {
-      title(g, image.name, image.planes.join(' x ') + ' planes of ' + rows + ' x ' + columns, 'A');
+      title(g, image.name, (image.planes[0] * image.planes[1] > 1 ? image.planes.join(' x ') + ' planes of ' : 'one plane of ') + rows + ' x ' + columns, 'A');
       const corner = now(), held = new Set();
       if (corner) place.forEach((pixel, i) => { if (inside(corner, Math.floor(i / matrix.columns), i % matrix.columns)) held.add(pixel); });
-      else held.add(ui.step);
+      else if (mode === 'pixel') held.add(ui.step);
+      else if (mode === 'output') for (let row = 0; row < matrix.rows; row++) held.add(place[row * matrix.columns + ui.step]);
       for (let pixel = 0; pixel < pixels; pixel++) cell(g, ...imageAt(s, pixel), s, pixel, held.has(pixel));
     }
-    const matrixAt = (s, row, column) => [column * s + shift(columnBreaks, column), HEAD + row * s + shift(rowBreaks, row)];
+    const matrixAt = (s, row, column) => [EDGE + column * s + shift(columnBreaks, column), HEAD + row * s + shift(rowBreaks, row)];
     function drawMatrix(g, s) {
       const corner = now(), size = matrix.rows + ' taps x ' + matrix.columns + ' outputs';
       title(g, corner ? tile.name : matrix.name, corner ? 'a tile of ' + size + ' that are never stored' : size, corner ? 'C' : 'A');
       for (let row = 0; row < matrix.rows; row++) {
         for (let column = 0; column < matrix.columns; column++) {
           const [x, y] = matrixAt(s, row, column), pixel = place[row * matrix.columns + column];
-          if (!corner) cell(g, x, y, s, pixel, pixel === ui.step);
+          if (!corner) cell(g, x, y, s, pixel, mode === 'pixel' ? pixel === ui.step : mode === 'output' && column === ui.step && pixel >= 0);
           else if (inside(corner, row, column)) cell(g, x, y, s, pixel, pixel >= 0);
           else { g.strokeStyle = ui.colour('line'); g.lineWidth = 1; if (s > 5) g.strokeRect(x + 0.5, y + 0.5, s - 2, s - 2); else cell(g, x, y, s, -1, false); }
         }
       }
-      if (corner) {
-        const [x, y] = matrixAt(s, corner.top, corner.left);
-        const [x1, y1] = matrixAt(s, Math.min(matrix.rows, corner.top + tile.sides[0]) - 1, Math.min(matrix.columns, corner.left + tile.sides[1]) - 1);
+      const framed = corner ? [corner.top, corner.left, corner.top + tile.sides[0], corner.left + tile.sides[1]]
+        : mode === 'output' ? [0, ui.step, matrix.rows, ui.step + 1] : null;
+      if (framed) {
+        const [x, y] = matrixAt(s, framed[0], framed[1]);
+        const [x1, y1] = matrixAt(s, Math.min(matrix.rows, framed[2]) - 1, Math.min(matrix.columns, framed[3]) - 1);
         g.strokeStyle = ui.colour('ink');
         g.lineWidth = 2;
         g.strokeRect(x - 1.5, y - 1.5, x1 - x + s + 2, y1 - y + s + 2);
@@ -82,33 +86,43 @@ const view = {
     const roomLeft = width => narrow(width) ? width : Math.round(width * 0.3);
     const widthOfImage = width => { const s = ofImage(roomLeft(width)); return Math.max(150, image.planes[1] * (columns * s + GAP) - GAP + 2); };
     const first = ui.canvas({
-      label: `${image.name}: the pixel that is chosen, or those of the tile`, parent: left,
+      label: `${image.name}: the chosen pixel, or those of the column or tile`, parent: left,
       maxWidth: width => Math.min(width, widthOfImage(width)),
       height: width => HEAD + image.planes[0] * (rows * ofImage(width) + GAP),
       paint(g, width) { drawImage(g, ofImage(width)); },
     });
     const second = ui.canvas({
-      label: `${matrix.name}: where the chosen pixel stands, or the tile that is made`, parent: right,
+      label: `${matrix.name}: copies of the chosen pixel, a column, or the tile that is made`, parent: right,
       maxWidth: width => narrow(width) ? width : width - widthOfImage(width) - 30,
       height: width => HEAD + matrix.rows * ofMatrix(width) + rowBreaks.length * GAP / 2 + 4,
       paint(g, width) { drawMatrix(g, ofMatrix(width)); },
     });
     const under = (canvas, event) => { const box = canvas.getBoundingClientRect(); return [event.clientX - box.left, event.clientY - box.top, box.width]; };
     const hit = (x, y, at, s) => x >= at[0] && x < at[0] + s && y >= at[1] && y < at[1] + s;
+    const of = {   // the step that a click chooses, by mode: of a pixel, and of an element of the matrix
+      pixel: [pixel => pixel, element => place[element]],
+      output: [pixel => place.indexOf(pixel) % matrix.columns, element => element % matrix.columns],
+      tile: [() => -1, element => {
+        const row = Math.floor(element / matrix.columns), column = element % matrix.columns;
+        for (let n = 0; n < tiles; n++) if (inside({top: tile.corners[2 * n], left: tile.corners[2 * n + 1]}, row, column)) return n + 1;
+        return -1;
+      }],
+    }[mode];
+    const choose = step => { if (step >= 0) ui.go(step); };
     first.addEventListener('click', event => {
       const [x, y, width] = under(first, event), s = ofImage(width);
-      for (let pixel = 0; pixel < pixels; pixel++) if (hit(x, y, imageAt(s, pixel), s)) ui.go(pixel);
+      for (let pixel = 0; pixel < pixels; pixel++) if (hit(x, y, imageAt(s, pixel), s)) choose(of[0](pixel));
     });
     second.addEventListener('click', event => {
       const [x, y, width] = under(second, event), s = ofMatrix(width);
-      place.forEach((pixel, i) => {
-        if (pixel >= 0 && hit(x, y, matrixAt(s, Math.floor(i / matrix.columns), i % matrix.columns), s)) ui.go(pixel);
+      place.forEach((_, i) => {
+        if (hit(x, y, matrixAt(s, Math.floor(i / matrix.columns), i % matrix.columns), s)) choose(of[1](i));
       });
     });
 
     const LINE = 20, WORDS = 190, meters = ['images', 'matrix', ...(tiles ? ['tile'] : [])];
     const names = {images: 'images, in memory', matrix: 'matrix, in memory', tile: 'tile, in shared memory'};
-    const most = Math.max(bytes.images, bytes.matrix);
+    const most = data.meter;
     ui.canvas({
       label: 'a meter of bytes: ' + meters.map(name => `${names[name]} ${bytes[name]}`).join(', '),
       height: () => meters.length * LINE + 8,
@@ -132,7 +146,8 @@ const view = {
       },
     });
     const numbers = stats.labels.map(label => ui.stat(label));
-    ui.legend([['A', 'a pixel, stronger the farther down its plane', 0.6], ['hot', tiles ? 'chosen, or in the tile' : 'chosen'], ['cell', 'a zero of the padding'],
+    ui.legend([['A', 'a pixel, stronger the farther down its plane', 0.6], ['hot', {pixel: 'chosen', output: 'in the window', tile: 'in the tile'}[mode]],
+      ...(place.includes(-1) ? [['cell', 'a zero of the padding']] : []),
       ...(tiles ? [['line', 'not stored', 'outline']] : [])]);
     return step => numbers.forEach((show, i) => show(stats.values[step][i]));
   },
