@@ -8,7 +8,7 @@ from labkit.formats import FP32
 from labkit.ladder import ladders
 
 
-def torch_chosen(problem, format, x, w, y, _):
+def torch_chosen(problem, format, x, w, y, _, allow_tf32=False):
     """Return a launch of the algorithm of cuDNN that torch chooses in benchmark mode."""
     import torch
 
@@ -17,7 +17,7 @@ def torch_chosen(problem, format, x, w, y, _):
         x, w, y = (X.permute(0, 3, 1, 2) for X in (x, w, y))
     padding, stride = [problem.top, problem.left], [problem.stride_h, problem.stride_w]
     sizes = padding, stride, [problem.dilation_h, problem.dilation_w], problem.groups
-    benchmark, deterministic, allow_tf32 = True, False, False
+    benchmark, deterministic = True, False
     switches = benchmark, deterministic, allow_tf32
     return _torch.launch_on_stream(partial(torch.ops.aten.cudnn_convolution.out, x, w, *sizes, *switches, out=y))
 

@@ -73,8 +73,8 @@ def gpu_of(machine: str) -> Gpu | None:
 def measured(machine: str, dtype: str = "float32", result: str = "y") -> tuple[Measured, ...]:
     """Return every problem recorded on a GPU, for one result ("y": outputs; "x", "w": gradients).
 
-    A library with several times gets their median. Records of `conv_choices`, with all algorithms in one run, replace
-    those of single ladders.
+    A library with several times gets their median; one that multiplies in another format, such as TF32, is left out.
+    Records of `conv_choices`, with all algorithms in one run, replace those of single ladders.
     """
     ours, baselines = {}, {}
     steps = {f"{conv_ladder.name}/{step.slug}": step for conv_ladder in ladder.ladders("conv") for step in conv_ladder}
@@ -100,7 +100,7 @@ def _unique_name(slug, steps):
 def _add_row(row, name, kind, ours, baselines):
     problem = kind(**{field.name: row[field.name] for field in fields(kind)})
     ours.setdefault(problem, {})[name] = Timed(row["time_ms"], row.get("workspace_bytes"))
-    if row.get("baseline_time_ms"):
+    if row.get("baseline_time_ms") and row.get("baseline_dtype", row["dtype"]) == row["dtype"]:
         timed = Timed(row["baseline_time_ms"], row.get("baseline_workspace_bytes"), row.get("baseline_algorithm") or "")
         baselines.setdefault(problem, {}).setdefault(row["baseline"], []).append(timed)
 
