@@ -201,7 +201,7 @@ def pages(tmp_path_factory):
         "divergence": divergence({"once": product, "again": product}),
         "sectors": sectors(channels=(3, 64), itemsizes=(2, 4)),
         "shuffles": shuffles(np.array([[0, 1, 2, 3], [2, 4, 5, 6], [6, 9, 11, 12]])),
-        "winners": winners(size=14, taps=(3, 5), channels=(64, 16), batches=(1, 64), limits_mb=(0, None)),
+        "winners": winners(sides=(14, 56), taps=(3, 5), channels=(64, 16), batches=(1, 64), limits_mb=(0, None)),
         "playground": playground(s03_tiled.tiled, setup, TILE=[4, 8]),
         "mended": playground(
             scaled, setup_from_two, view=lambda run: (memory if run.grid[0] == 2 else tiling)(run), blocks=[2, 1, 3]
@@ -493,25 +493,38 @@ def test_a_landscape_keeps_the_precision_for_the_next_gpu_that_has_it(show):
 def test_sliders_and_arrow_keys_move_the_map_of_winners(show, pages):
     page, data = show("winners"), pages["winners"][0].data
     told, cells, ranking = page.locator(".body .say"), page.get_by_role("gridcell"), page.locator(".row tbody tr")
-    assert "1 image, any workspace: of 4 cells" in told.inner_text()
+    assert "64 images of 14 x 14, any workspace, float32: of 4 cells" in told.inner_text()
+    page.get_by_role("slider", name="images").fill("0")
+    assert "1 image of 14 x 14, any workspace" in told.inner_text()
     assert "No layer like this" in page.locator(".body").inner_text()
     page.get_by_role("slider", name="images").fill("1")
-    assert "64 images, any workspace" in told.inner_text()
+    page.get_by_role("slider", name="side of an image").fill("1")
+    assert "64 images of 56 x 56" in told.inner_text()
     before = ranking.count()
-    page.get_by_role("slider", name="workspace").fill("0")
-    assert "no workspace: of 4 cells, ranked first implicit_gemm in 4" in told.inner_text()
+    page.get_by_label("workspace", exact=True).select_option("no workspace")
+    assert "no workspace, float32: of 4 cells, ranked first implicit_gemm in 4" in told.inner_text()
     assert ranking.count() < before and "no workspace" in ranking.last.inner_text()
     chosen = page.locator("button[aria-pressed=true]")
     chosen.press("ArrowLeft")
     chosen.press("ArrowUp")
     label = chosen.get_attribute("aria-label")
     assert label.startswith(f"3 x 3 taps, {data['channels'][0]} channels: implicit_gemm")
-    assert "timed layers" not in label
+    assert "; timed" not in label
     assert "Layers were timed with any workspace." in page.locator(".body").inner_text()
-    page.get_by_role("slider", name="workspace").fill("1")
-    assert "timed layers" in chosen.get_attribute("aria-label")
+    page.get_by_label("workspace", exact=True).select_option("any workspace")
+    assert "; timed" in chosen.get_attribute("aria-label")
     assert "56 x 56, 64 filters" in page.locator(".body").inner_text()
     assert cells.count() == 4 and page.locator("button[tabindex='0']").count() == 1
+
+
+def test_another_format_shows_how_much_faster_it_is(show):
+    page = show("winners")
+    page.get_by_label("bfloat16").check()
+    told, chosen = page.locator(".body .say"), page.locator("button[aria-pressed=true]")
+    assert "bfloat16: faster than the best float32 in 4 of 4 cells" in told.inner_text()
+    assert "tensor/" in chosen.get_attribute("aria-label")
+    assert "the speed of float32" in chosen.get_attribute("aria-label")
+    assert chosen.locator("b").inner_text().endswith("x")
 
 
 def test_sliders_choose_mean_and_spread(show):

@@ -129,7 +129,7 @@ def heuristic(
 
 
 def limit_workspace(ranking: Ranking, workspace_limit_bytes: int) -> Ranking:
-    """Return `heuristic` with a limit, from its ranking without one: only algorithms over the limit are planned anew."""
+    """Return `heuristic` with a limit, from its ranking without one: only algorithms over the limit are replanned."""
     problem, format = ranking.problem, ranking.format
     rows = {row.algorithm: row for row in ranking if not row.reason and row.workspace_bytes <= workspace_limit_bytes}
     limited = [
