@@ -20,6 +20,7 @@ _LAZY = {
     **{name: f"labkit.conv.layers:{name}" for name in "RESNET_50_1X1 RESNET_50_3X3 TABLE_2 VGG_16 batched".split()},
     "Circular": "labkit.conv.fft.circular:Circular",
     "circular": "labkit.conv.fft.circular:circular",
+    "comparisons": "labkit.conv.comparisons",
     "divisor": "labkit.parts.division:make_divisor",
     "transforms": "labkit.conv.winograd.transforms:transforms",
     "backward_data": "labkit.conv.interface.convolution:backward_data",

@@ -97,7 +97,7 @@ def timed_in_tf32(machine: str) -> dict[Convolution, tuple[str, float]]:
     if (machine, BATCHES) not in results.recorded():
         return {}
     rows = results.load(BATCHES, machine).select(baseline_dtype="tf32")
-    return {_problem_of(row, Forward): (row["baseline"], row["baseline_time_ms"]) for row in rows}
+    return {problem_of(row, Forward): (row["baseline"], row["baseline_time_ms"]) for row in rows}
 
 
 def _unique_name(slug, steps):
@@ -107,14 +107,15 @@ def _unique_name(slug, steps):
 
 
 def _add_row(row, name, kind, ours, baselines):
-    problem = _problem_of(row, kind)
+    problem = problem_of(row, kind)
     ours.setdefault(problem, {})[name] = Timed(row["time_ms"], row.get("workspace_bytes"))
     if row.get("baseline_time_ms") and row.get("baseline_dtype", row["dtype"]) == row["dtype"]:
         timed = Timed(row["baseline_time_ms"], row.get("baseline_workspace_bytes"), row.get("baseline_algorithm") or "")
         baselines.setdefault(problem, {}).setdefault(row["baseline"], []).append(timed)
 
 
-def _problem_of(row, kind):
+def problem_of(row: Mapping, kind: type[Convolution]) -> Convolution:
+    """Return the problem of a recorded row; `kind` is its class."""
     return kind(**{field.name: row[field.name] for field in fields(kind)})
 
 

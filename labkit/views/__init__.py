@@ -43,6 +43,7 @@ from labkit.views.schedule import schedule
 from labkit.views.score_tiles import score_tiles
 from labkit.views.sectors import sectors
 from labkit.views.shuffles import shuffles
+from labkit.views.suitability import suitability
 from labkit.views.swizzle import swizzle
 from labkit.views.terms import terms
 from labkit.views.tile_sizes import tile_sizes
@@ -54,6 +55,7 @@ from labkit.views.warp_timeline import warp_timeline
 from labkit.views.waves import waves
 from labkit.views.window import window
 from labkit.views.winners import winners
+from labkit.views.workspace_limits import workspace_limits
 from labkit.views.wraparound import wraparound
 
 __all__ = [
@@ -62,6 +64,7 @@ __all__ = [
     "grid_to_lane", "hit_rates", "inspector", "intensities", "io_curve", "ladder", "landscape", "latency_hiding",
     "lowering", "mbarriers", "memory", "misses", "number_line", "occupancy", "outputs", "passes", "pipeline",
     "playground", "predict", "ragged", "records", "register_file", "relative", "rescaled_output", "rescaling",
-    "roofline", "schedule", "score_tiles", "sectors", "shuffles", "swizzle", "terms", "tile_sizes", "tiling",
-    "variance_errors", "walks", "warp_loads", "warp_timeline", "waves", "window", "winners", "wraparound",
+    "roofline", "schedule", "score_tiles", "sectors", "shuffles", "suitability", "swizzle", "terms", "tile_sizes",
+    "tiling", "variance_errors", "walks", "warp_loads", "warp_timeline", "waves", "window", "winners",
+    "workspace_limits", "wraparound",
 ]  # fmt: skip

@@ -148,9 +148,8 @@ def _recorded(machine, format, **axes):
         if cell is None:
             continue
         best = str(conv.heuristic(measured.problem, format).best)
-        predicted_ms, fastest_ms = (
-            measured.ours[n].time_ms if n in measured.ours else None for n in (best, measured.fastest)
-        )
+        fastest_ms = measured.ours[measured.fastest].time_ms
+        predicted_ms = measured.ours[best].time_ms if best in measured.ours else None
         loss = None if predicted_ms is None else predicted_ms / fastest_ms - 1
         row = {"format": format, "cell": cell, "layer": layer_name(measured.problem), "fastest": measured.fastest}
         row |= {"time_ms": fastest_ms, "predicted": best, "predicted_ms": predicted_ms}

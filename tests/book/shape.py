@@ -12,8 +12,8 @@ MOVING = set(
     "attention_row banks cache cached_tiles chained_fragments cluster collapse compare_outputs divergence "
     "filtering fragments grid_to_lane inspector io_curve ladder landscape latency_hiding lowering "
     "mbarriers memory number_line occupancy outputs passes pipeline playground ragged register_file "
-    "rescaled_output rescaling schedule score_tiles sectors shuffles swizzle terms tile_sizes tiling "
-    "walks warp_loads warp_timeline waves window winners wraparound".split()
+    "rescaled_output rescaling schedule score_tiles sectors shuffles suitability swizzle terms tile_sizes tiling "
+    "walks warp_loads warp_timeline waves window winners workspace_limits wraparound".split()
 )
 CHARTS = {
     "agreement",

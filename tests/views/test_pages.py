@@ -46,6 +46,7 @@ from labkit.views import (
     warp_timeline,
     window,
     winners,
+    workspace_limits,
     wraparound,
 )
 from tests.views.test_cached_tiles import tiled
@@ -127,6 +128,7 @@ def pages(tmp_path_factory):
     y = np.zeros((6, 8), np.float32)
     walked = labkit.simulate(slid, 1, (8, 6), np.ones((6, 10), np.float32), np.ones((1, 3), np.float32), y)
     layer = conv.Forward(N=1, C=1, H=6, W=6, K=1, R=3, S=3).operands()
+    small = {"N": 2, "C": 8, "H": 12, "W": 12, "K": 8, "R": 3, "S": 3}
     as_defined = conv.ladder("direct").step("naive").simulate(*layer).traces[0]
     by_tiles = {f"{m} x {m}": conv.ladder("winograd").step(f"f{m}x{m}").simulate(*layer).traces for m in (2, 4)}
     one_head = attention.AttentionForward(1, 1, 40, 64, causal=True)
@@ -202,6 +204,8 @@ def pages(tmp_path_factory):
         "sectors": sectors(channels=(3, 64), itemsizes=(2, 4)),
         "shuffles": shuffles(np.array([[0, 1, 2, 3], [2, 4, 5, 6], [6, 9, 11, 12]])),
         "winners": winners(sides=(14, 56), taps=(3, 5), channels=(64, 16), batches=(1, 64), limits_mb=(0, None)),
+        "suitability": suitability({"plain": conv.Forward(**small), "stride 2": conv.Forward(**small, stride_h=2)}),
+        "workspace_limits": workspace_limits(conv.Forward(**small), (0, None)),
         "playground": playground(s03_tiled.tiled, setup, TILE=[4, 8]),
         "mended": playground(
             scaled, setup_from_two, view=lambda run: (memory if run.grid[0] == 2 else tiling)(run), blocks=[2, 1, 3]
@@ -339,6 +343,8 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
         "playground",
         "variance_errors",
         "winners",
+        "suitability",
+        "workspace_limits",
         "score_tiles",
         "rescaled_output",
         "chained_fragments",
@@ -515,6 +521,18 @@ def test_sliders_and_arrow_keys_move_the_map_of_winners(show, pages):
     assert "; timed" in chosen.get_attribute("aria-label")
     assert "56 x 56, 64 filters" in page.locator(".body").inner_text()
     assert cells.count() == 4 and page.locator("button[tabindex='0']").count() == 1
+
+
+def test_a_cell_tells_why_an_algorithm_does_not_apply(show):
+    page = show("suitability")
+    page.get_by_label("step forward").click()
+    assert sentence(page).startswith("stride 2: ") and "winograd" in sentence(page).split(";")[1]
+    chosen = page.locator("button[aria-pressed=true]")
+    assert chosen.get_attribute("aria-label") == "stride 2, winograd: does not apply"
+    assert "stride" in page.locator(".body table").inner_text()
+    chosen.press("ArrowUp")
+    assert chosen.get_attribute("aria-label") == "plain, winograd: applies"
+    assert "applies, predicted" in page.locator(".body table").inner_text()
 
 
 def test_another_format_shows_how_much_faster_it_is(show):
