@@ -12,7 +12,7 @@ NOTEBOOKS = places.PACKAGE.parent / "notebooks"
 CHAPTERS = [entry.slug for part in read_toc(NOTEBOOKS) if part.name != "Appendices" for entry in part.chapters]
 # Written before this shape was set. A chapter leaves the set with its recut; a new one is never in it.
 OLD_SHAPE = {
-    "choosing-an-algorithm", "fft-convolution", "flash-attention-2-and-3", "im2col-and-implicit-gemm", "layouts-nhwc",
+    "fft-convolution", "flash-attention-2-and-3", "im2col-and-implicit-gemm", "layouts-nhwc",
     "winograd",
 }  # fmt: skip
 

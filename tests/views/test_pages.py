@@ -37,6 +37,7 @@ from labkit.views import (
     score_tiles,
     sectors,
     shuffles,
+    suitability,
     terms,
     tile_sizes,
     tiling,
