@@ -29,21 +29,24 @@ def layer_name(problem: Convolution) -> str:
 
 
 def choices(images: int = 128) -> Results:
-    """Return what was chosen for each layer of Table 2, with its time and the fastest of all that was timed.
+    """Return what was chosen for each layer of Table 2, its time and error, and the fastest of all that was timed.
 
-    The prediction is that of `conv.heuristic`; torch timed as many candidates as by default (10), or all.
+    The prediction is that of `conv.heuristic`; torch timed as many candidates as by default (10), or all. An implicit
+    GEMM is there for comparison.
     """
     found, all_candidates = results.load(CHOICES), results.load(FIRST_CALLS)
     rows = []
     for problem in [Forward(*sizes) for sizes in batched(images, TABLE_2)]:
-        (measured,) = (one for one in records.measured(results.slug(found.gpu)) if one.problem == problem)
-        (predicted,) = {row["step"] for row in found.select(problem=str(problem), is_predicted_best=True)}
+        of_layer = found.select(problem=str(problem))
+        ours = {row["step"]: (row["time_ms"], row["error"]) for row in of_layer}
+        libraries = {row["baseline"]: (row["baseline_time_ms"], row["baseline_error"]) for row in of_layer}
+        (predicted,) = {row["step"] for row in of_layer if row["is_predicted_best"]}
         (all_ms,) = {row["time_ms"] for row in all_candidates.select(problem=str(problem), step=ALL_CANDIDATES)}
-        chosen = {"conv.heuristic": measured.ours[predicted].time_ms}
-        chosen |= {"torch, 10 candidates": measured.baselines[TORCH].time_ms, ALL_CANDIDATES: all_ms}
-        chosen |= {SEARCH: measured.baselines[SEARCH].time_ms}
-        fastest_ms = min(*(timed.time_ms for timed in measured.ours.values()), *chosen.values())
-        rows += [_row(problem, name, time_ms, FASTEST, fastest_ms) for name, time_ms in chosen.items()]
+        chosen = {"conv.heuristic": ours[predicted], "torch, 10 candidates": libraries[TORCH]}
+        chosen |= {ALL_CANDIDATES: (all_ms, None), SEARCH: libraries[SEARCH], "our implicit GEMM": ours[GATHERED]}
+        fastest_ms = min(time_ms for time_ms, _ in (*ours.values(), *libraries.values()))
+        for name, (time_ms, error) in chosen.items():
+            rows.append(_row(problem, name, time_ms, FASTEST, fastest_ms, error=error))
     return Results(CHOICES, found.header, rows, found.missing_gpu)
 
 

@@ -15,7 +15,7 @@ def times(record, problem):
 
 def test_choices_are_compared_with_the_fastest_of_all():
     found = comparisons.choices()
-    assert len({row["layer"] for row in found.rows}) == 5 and len(found.rows) == 20
+    assert len({row["layer"] for row in found.rows}) == 5 and len(found.rows) == 25
     known = times("conv_choices", "128x64x64x64 128x9x9")
     by_name = {row["step"]: row for row in found.select(layer="layer 2: 9 x 9 taps")}
     fastest_ms = min(known.values())
@@ -25,6 +25,17 @@ def test_choices_are_compared_with_the_fastest_of_all():
     assert by_name["torch, 10 candidates"]["ratio"] < 0.1 < 0.9 < by_name["conv.heuristic"]["ratio"] <= 1
     few, every = (by_name[f"torch, {name} candidates"]["time_ms"] for name in ("10", "all"))
     assert every == pytest.approx(few, rel=0.02), "more candidates find nothing faster"
+
+
+def test_the_error_of_torch_is_that_of_what_it_chose():
+    """An error depends on the order of sums: torch's is that of an implicit GEMM, or that of an FFT."""
+    errors = {}
+    for row in comparisons.choices().rows:
+        errors.setdefault(row["layer"][:7], {})[row["step"]] = row["error"]
+    for layer in ("layer 2", "layer 3", "layer 4"):
+        of_torch, of_gemm = (errors[layer][name] for name in ("torch, 10 candidates", "our implicit GEMM"))
+        assert of_torch == pytest.approx(of_gemm, rel=0.05) and of_torch > 3 * errors[layer]["cuDNN's search"]
+    assert errors["layer 1"]["torch, 10 candidates"] == pytest.approx(errors["layer 1"]["cuDNN's search"], rel=0.02)
 
 
 def test_an_fft_is_level_with_winograd_at_3_x_3_and_rounds_less():
