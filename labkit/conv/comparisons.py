@@ -88,10 +88,11 @@ def by_images(baseline: str) -> Results:
     baseline
         "direct/registers", "im2col/image", or another library's that was recorded by images.
     """
-    found = results.load(CHOICES)
-    names = [name for machine, name in results.recorded() if name in ("conv_im2col", CHOICES, BATCHES)]
+    known_names = {name for _, name in results.recorded()}
+    loaded = [results.load(name) for name in ("conv_im2col", CHOICES, BATCHES) if name in known_names]  # the best last
+    found = loaded[-1]
     times: dict[tuple, dict[str, float]] = {}
-    for row in [row for name in dict.fromkeys(names) for row in results.load(name).select(dtype="float32")]:
+    for row in [row for record in loaded for row in record.select(dtype="float32")]:
         problem = records.problem_of(row, Forward)
         step = IMAGE if row["step"] == "image" else row["step"]
         times.setdefault((problem.N, layer_name(problem)), {"": problem})[step] = row["time_ms"]
@@ -101,7 +102,8 @@ def by_images(baseline: str) -> Results:
     for _, known in sorted(times.items(), key=lambda item: item[0]):
         if GATHERED in known and baseline in known:
             rows.append(_row(known[""], "gathered", known[GATHERED], baseline, known[baseline]))
-    return Results(CHOICES, _without_torch(found.header) if "/" in baseline else found.header, rows, found.missing_gpu)
+    header = _without_torch(found.header) if "/" in baseline else found.header
+    return Results(found.operation, header, rows, found.missing_gpu)
 
 
 def by_format(images: int = 128) -> Results:
@@ -119,8 +121,8 @@ def by_format(images: int = 128) -> Results:
         gemm_ms = min(timed.time_ms for name, timed in float32.ours.items() if name.startswith("implicit_gemm"))
         times = {
             ("implicit GEMM", "float32"): gemm_ms,
-            ("labkit", "float32"): float32.ours[float32.fastest].time_ms,
-            ("cuDNN", "float32"): _library_ms(float32),
+            ("labkit, float32", "float32"): float32.ours[float32.fastest].time_ms,
+            ("cuDNN, float32", "float32"): _library_ms(float32),
             (TF32, "tf32"): tf32[problem][1] if problem in tf32 else None,
             ("labkit, bfloat16", "bfloat16"): bfloat16.ours[bfloat16.fastest].time_ms,
             ("cuDNN, bfloat16", "bfloat16"): _library_ms(bfloat16),

@@ -71,8 +71,10 @@ def test_an_implicit_gemm_is_compared_at_each_number_of_images(baseline):
 def test_16_bits_are_ahead_on_each_layer_of_the_paper():
     for layer in (f"layer {number}" for number in range(1, 6)):
         rows = {row["step"]: row for row in comparisons.by_format().rows if row["layer"].startswith(layer)}
-        assert rows["labkit, bfloat16"]["tflops"] > max(rows["labkit"]["tflops"], rows["cuDNN"]["tflops"])
-        assert rows["labkit"]["dtype"] == "float32" and rows["implicit GEMM"]["tflops"] < 67
+        assert rows["labkit, bfloat16"]["tflops"] > max(
+            rows["labkit, float32"]["tflops"], rows["cuDNN, float32"]["tflops"]
+        )
+        assert rows["labkit, float32"]["dtype"] == "float32" and rows["implicit GEMM"]["tflops"] < 67
 
 
 def test_directions_are_compared_with_the_search():
