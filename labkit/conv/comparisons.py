@@ -16,7 +16,10 @@ FASTEST = "the fastest that was timed"
 FIRST_CALLS, ALL_CANDIDATES = "conv_first_calls", "torch, all candidates"
 SEARCH, TORCH, TF32 = "cuDNN's search", "torch", "torch, TF32"
 LIBRARIES = TORCH, SEARCH
-GATHERED, IMAGE = "implicit_gemm/gathered", "im2col/image"
+GATHERED = "implicit_gemm/gathered"
+GEMMS = GATHERED, "implicit_gemm/split"
+BY_IMAGE = "cuBLAS per image"
+RECORDED_NAMES = {BY_IMAGE: "im2col and cuBLAS, image by image"}
 DIRECTIONS = {"forward": "y", "backward data": "x", "backward filter": "w"}
 
 
@@ -81,28 +84,23 @@ def first_calls() -> Results:
 
 
 def by_images(baseline: str) -> Results:
-    """Return the times of an implicit GEMM and of a baseline of another family, by layer and number of images.
+    """Return the times of an implicit GEMM, the faster of two kernels, and of a baseline, by layer and images.
 
     Parameters
     ----------
     baseline
-        "direct/registers", "im2col/image", or another library's that was recorded by images.
+        An algorithm ("direct/registers"), torch, or "cuBLAS per image", as recorded by `labkit bench conv_batches`.
     """
-    known_names = {name for _, name in results.recorded()}
-    loaded = [results.load(name) for name in ("conv_im2col", CHOICES, BATCHES) if name in known_names]  # the best last
-    found = loaded[-1]
-    times: dict[tuple, dict[str, float]] = {}
-    for row in [row for record in loaded for row in record.select(dtype="float32")]:
-        problem = records.problem_of(row, Forward)
-        step = IMAGE if row["step"] == "image" else row["step"]
-        times.setdefault((problem.N, layer_name(problem)), {"": problem})[step] = row["time_ms"]
-        if row.get("baseline"):
-            times[problem.N, layer_name(problem)][row["baseline"]] = row["baseline_time_ms"]
+    found, recorded_name = results.load(BATCHES), RECORDED_NAMES.get(baseline, baseline)
     rows = []
-    for _, known in sorted(times.items(), key=lambda item: item[0]):
-        if GATHERED in known and baseline in known:
-            rows.append(_row(known[""], "gathered", known[GATHERED], baseline, known[baseline]))
-    header = _without_torch(found.header) if "/" in baseline else found.header
+    for problem in dict.fromkeys(row["problem"] for row in found.select(dtype="float32")):
+        of_layer = found.select(problem=problem, dtype="float32")
+        times = {row["step"]: row["time_ms"] for row in of_layer}
+        baselines = {row["baseline"]: row["baseline_time_ms"] for row in of_layer}
+        gemm_ms, baseline_ms = min(times[name] for name in GEMMS), (times | baselines)[recorded_name]
+        layer = records.problem_of(of_layer[0], Forward)
+        rows.append(_row(layer, "implicit GEMM", gemm_ms, baseline, baseline_ms))
+    header = found.header if recorded_name in baselines else _without_torch(found.header)
     return Results(found.operation, header, rows, found.missing_gpu)
 
 

@@ -57,15 +57,25 @@ def test_calls_pay_the_search_back_by_what_they_save():
         assert row["calls_until_it_pays"] * saved_ms == pytest.approx(paid_ms)
 
 
-@pytest.mark.parametrize("baseline", ["direct/registers", "im2col/image"])
+@pytest.mark.parametrize("baseline", ["direct/registers", comparisons.BY_IMAGE])
 def test_an_implicit_gemm_is_compared_at_each_number_of_images(baseline):
     found = comparisons.by_images(baseline)
-    assert {16, 128} <= {row["N"] for row in found.rows}
-    (row,) = found.select(problem="128x384x13x13 384x3x3")
-    record = "conv_choices" if "direct" in baseline else "conv_im2col"
-    name = baseline if "direct" in baseline else "image"
-    assert row["baseline_time_ms"] == times(record, row["problem"])[name]
-    assert row["ratio"] == pytest.approx(row["baseline_time_ms"] / row["time_ms"])
+    assert len(found.rows) == 20 and {row["N"] for row in found.rows} == {1, 16, 64, 128}
+    for row in found.rows:
+        known = times("conv_batches", row["problem"])
+        assert row["baseline_time_ms"] == known[comparisons.RECORDED_NAMES.get(baseline, baseline)]
+        assert row["time_ms"] == min(known["implicit_gemm/gathered"], known["implicit_gemm/split"])
+    assert ("torch" in found.header) == (baseline == comparisons.BY_IMAGE), "its version is that of a baseline of torch"
+
+
+def test_the_lead_over_a_direct_kernel_is_largest_with_one_image():
+    ratios = {}
+    for row in comparisons.by_images("direct/registers").rows:
+        ratios.setdefault(row["layer"], {})[row["N"]] = row["ratio"]
+    assert all(max(by_images, key=by_images.get) == 1 for by_images in ratios.values())
+    lowered = comparisons.by_images(comparisons.BY_IMAGE)
+    assert all(row["ratio"] > 1 for row in lowered.rows if row["N"] > 1)
+    assert max(row["ratio"] for row in lowered.select(N=1)) < 1.5
 
 
 def test_16_bits_are_ahead_on_each_layer_of_the_paper():
@@ -75,6 +85,7 @@ def test_16_bits_are_ahead_on_each_layer_of_the_paper():
             rows["labkit, float32"]["tflops"], rows["cuDNN, float32"]["tflops"]
         )
         assert rows["labkit, float32"]["dtype"] == "float32" and rows["implicit GEMM"]["tflops"] < 67
+        assert rows["torch, TF32"]["tflops"] < rows["labkit, bfloat16"]["tflops"]
 
 
 def test_directions_are_compared_with_the_search():
