@@ -41,7 +41,7 @@ def measure(layer, name: str) -> list[dict]:
     """Return a row for each algorithm and baseline, with predictions and choices."""
     predicted = conv.heuristic(layer)
     applicable = {str(row.algorithm): row for row in predicted if not row.reason}
-    ours = {name: partial(_algorithm_launch, row.algorithm, PlanWorkspace()) for name, row in applicable.items()}
+    ours = {name: partial(algorithm_launch, row.algorithm, PlanWorkspace()) for name, row in applicable.items()}
     rows = _harness.measure(_harness.Benchmark(name, TITLE, ladders=(), ours=ours, baselines=baselines), layer, FP32)
     fastest = str(conv.find(layer).best)
     for row in rows:
@@ -63,6 +63,7 @@ def summary(rows: list[dict]) -> list[dict]:
     return lines
 
 
-def _algorithm_launch(algorithm, workspace, problem, format, x, w, y, _):
+def algorithm_launch(algorithm, workspace, problem, format, x, w, y, _):
+    """Return a launch of an algorithm as a plan, whose workspace is reused by later launches."""
     plan = make_plan(ConvByProblem(problem, format, algorithm), {"x": x, "w": w, "y": y}, workspace=workspace)
     return lambda stream: plan(stream=stream)

@@ -21,6 +21,7 @@ _LAZY = {
     "Circular": "labkit.conv.fft.circular:Circular",
     "circular": "labkit.conv.fft.circular:circular",
     "spectra": "labkit.conv.fft.spectra:spectra",
+    "comparisons": "labkit.conv.comparisons",
     "divisor": "labkit.parts.division:make_divisor",
     "transforms": "labkit.conv.winograd.transforms:transforms",
     "backward_data": "labkit.conv.interface.convolution:backward_data",

@@ -13,6 +13,7 @@ from labkit.conv.problem import BackwardData, BackwardFilter, Convolution, Forwa
 from labkit.machine.gpus import GPU_BY_DRIVER_NAME, GPUS, Gpu
 
 PREFIX = "conv_"
+BATCHES = "conv_batches"  # with TF32 as a baseline
 CHOICES = "conv_choices"  # prefix of the records with all algorithms in one run
 KINDS = {"y": Forward, "x": BackwardData, "w": BackwardFilter}
 
@@ -73,8 +74,8 @@ def gpu_of(machine: str) -> Gpu | None:
 def measured(machine: str, dtype: str = "float32", result: str = "y") -> tuple[Measured, ...]:
     """Return every problem recorded on a GPU, for one result ("y": outputs; "x", "w": gradients).
 
-    A library with several times gets their median. Records of `conv_choices`, with all algorithms in one run, replace
-    those of single ladders.
+    A library with several times gets their median; one that multiplies in another format, such as TF32, is left out.
+    Records of `conv_choices`, with all algorithms in one run, replace those of single ladders.
     """
     ours, baselines = {}, {}
     steps = {f"{conv_ladder.name}/{step.slug}": step for conv_ladder in ladder.ladders("conv") for step in conv_ladder}
@@ -91,6 +92,14 @@ def measured(machine: str, dtype: str = "float32", result: str = "y") -> tuple[M
     )
 
 
+def timed_in_tf32(machine: str) -> dict[Convolution, tuple[str, float]]:
+    """Return the library and time of each problem that was timed in TF32; none if nothing was."""
+    if (machine, BATCHES) not in results.recorded():
+        return {}
+    rows = results.load(BATCHES, machine).select(baseline_dtype="tf32")
+    return {problem_of(row, Forward): (row["baseline"], row["baseline_time_ms"]) for row in rows}
+
+
 def _unique_name(slug, steps):
     """Return the only algorithm with this slug, or None."""
     names = [name for name in steps if name.endswith(f"/{slug}")]
@@ -98,11 +107,16 @@ def _unique_name(slug, steps):
 
 
 def _add_row(row, name, kind, ours, baselines):
-    problem = kind(**{field.name: row[field.name] for field in fields(kind)})
+    problem = problem_of(row, kind)
     ours.setdefault(problem, {})[name] = Timed(row["time_ms"], row.get("workspace_bytes"))
-    if row.get("baseline_time_ms"):
+    if row.get("baseline_time_ms") and row.get("baseline_dtype", row["dtype"]) == row["dtype"]:
         timed = Timed(row["baseline_time_ms"], row.get("baseline_workspace_bytes"), row.get("baseline_algorithm") or "")
         baselines.setdefault(problem, {}).setdefault(row["baseline"], []).append(timed)
+
+
+def problem_of(row: Mapping, kind: type[Convolution]) -> Convolution:
+    """Return the problem of a recorded row; `kind` is its class."""
+    return kind(**{field.name: row[field.name] for field in fields(kind)})
 
 
 def _medians(baselines):

@@ -54,6 +54,7 @@ from labkit.views.shuffles import shuffles
 from labkit.views.spectral_product import spectral_product
 from labkit.views.spectrum import spectrum
 from labkit.views.split_cache import split_cache
+from labkit.views.suitability import suitability
 from labkit.views.swizzle import swizzle
 from labkit.views.terms import terms
 from labkit.views.tile_errors import tile_errors
@@ -68,6 +69,7 @@ from labkit.views.warp_timeline import warp_timeline
 from labkit.views.waves import waves
 from labkit.views.window import window
 from labkit.views.winners import winners
+from labkit.views.workspace_limits import workspace_limits
 from labkit.views.wraparound import wraparound
 
 __all__ = [
@@ -78,6 +80,7 @@ __all__ = [
     "memory_order", "misses", "number_line", "occupancy", "outputs", "passes", "pipeline", "pixel_rows", "playground",
     "predict", "ragged", "records", "register_file", "relative", "rescaled_output", "rescaling", "roofline",
     "rotation", "schedule", "score_tiles", "sectors", "shuffles", "spectral_product", "spectrum", "split_cache",
-    "swizzle", "terms", "tile_errors", "tile_sizes", "tile_transform", "tiling", "transposing", "variance_errors",
-    "walks", "warp_loads", "warp_timeline", "waves", "window", "winners", "wraparound",
+    "suitability", "swizzle", "terms", "tile_errors", "tile_sizes", "tile_transform", "tiling", "transposing",
+    "variance_errors", "walks", "warp_loads", "warp_timeline", "waves", "window", "winners", "workspace_limits",
+    "wraparound",
 ]  # fmt: skip

@@ -16,6 +16,7 @@ MARGIN = 60.0  # of tick labels beside a chart, in points
 SIGN, NAME = 9.0, 21.0  # from the last dot to the sign and the name of its line, in points
 LOG_FROM = 30  # a scale is logarithmic where the largest value is so many times the smallest
 BAR, GROUP, EDGES = 0.2, 0.38, 0.75  # height of a bar, of a group's name, and of both edges, in inches
+LONE_GAP = 0.12  # between bars of a single series, in inches
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,12 @@ class RecordsChart:
         """Inches that the bars need; None for lines, which fit any height."""
         if self.is_line:
             return None
-        return EDGES + len(self.places) * (GROUP + BAR * len(self.series))
+        return EDGES + len(self.places) * (self._gap + BAR * len(self.series))
+
+    @property
+    def _gap(self) -> float:
+        """Inches above a group of bars: its name stands there, or at the left of its only bar."""
+        return GROUP if len(self.series) > 1 else LONE_GAP
 
     def __call__(self, axes: Axes) -> None:
         (self._lines if self.is_line else self._bars)(axes)
@@ -129,22 +135,25 @@ class RecordsChart:
 
     def _bars(self, axes):
         top = max(value for one in self.series for value in one.values.values())
-        at, ticks, labels = 0.0, [], []
+        at, ticks, labels, is_lone = 0.0, [], [], len(self.series) == 1
         for place, name in zip(self.places, self.names):
-            axes.annotate(name, (0, at + GROUP / 2), (0, -3), textcoords="offset points", weight="bold", va="center")
-            at += GROUP
+            if not is_lone:
+                name_place = 0, at + GROUP / 2
+                axes.annotate(name, name_place, (0, -3), textcoords="offset points", weight="bold", va="center")
+            at += self._gap
             for one in self.series:
                 middle = at + BAR / 2
                 ticks.append(middle)
-                labels.append(one.label)
+                labels.append(name if is_lone else one.label)
                 self._bar(axes, one, one.values.get(place), middle)
                 at += BAR
         top = max(top, *self.limits.values()) if self.limits else top
         limit = max(top, self.peak.value) if self.peak else top
-        axes.set(xlim=(0, 1.15 * limit or 1), ylim=(at + BAR / 2, 0), xlabel=self.y)
+        xlabel = f"{self.series[0].label}: {self.y}" if is_lone else self.y
+        axes.set(xlim=(0, 1.15 * limit or 1), ylim=(at + BAR / 2, 0), xlabel=xlabel)
         axes.set_yticks(ticks, labels)
-        for label, tick in zip(labels, axes.get_yticklabels()):
-            if next(one for one in self.series if one.label == label).is_step:
+        for one, tick in zip(self.series * len(self.places), axes.get_yticklabels()):
+            if one.is_step:
                 tick.set_color(COLOURS["fg"])
         axes.grid(visible=False, axis="y")
         axes.set_axisbelow(True)

@@ -14,8 +14,8 @@ MOVING = set(
     "key_order ladder landscape latency_hiding lowering mbarriers memory memory_order number_line "
     "occupancy outputs passes pipeline pixel_rows playground ragged register_file rescaled_output "
     "rescaling rotation schedule score_tiles sectors shuffles spectral_product spectrum split_cache "
-    "swizzle terms tile_sizes tile_transform tiling transposing walks warp_loads warp_timeline waves "
-    "window winners wraparound".split()
+    "suitability swizzle terms tile_sizes tile_transform tiling transposing walks warp_loads "
+    "warp_timeline waves window winners workspace_limits wraparound".split()
 )
 CHARTS = {
     "agreement",

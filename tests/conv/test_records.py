@@ -73,6 +73,13 @@ def test_directions_and_formats_are_apart(recorded):
     assert list(records.measured("t4", "float16")[0].ours) == ["fft/whole"]
 
 
+def test_a_baseline_in_another_format_is_left_out(recorded):
+    tf32 = {"baseline": "torch, TF32", "baseline_dtype": "tf32"}
+    recorded({("t4", "conv_batches"): [row("direct/naive", 4.0), row("direct/naive", 4.0, baseline_ms=0.5, **tf32)]})
+    (found,) = records.measured("t4")
+    assert list(found.baselines) == ["torch"] and found.ratio == 0.75
+
+
 def test_the_search_tells_what_it_found_and_baselines_may_be_missing(recorded):
     search = {"baseline": "cuDNN's search", "baseline_algorithm": "FFT", "baseline_workspace_bytes": 5}
     recorded(

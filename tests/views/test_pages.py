@@ -47,6 +47,7 @@ from labkit.views import (
     spectral_product,
     spectrum,
     split_cache,
+    suitability,
     terms,
     tile_sizes,
     tile_transform,
@@ -58,6 +59,7 @@ from labkit.views import (
     warp_timeline,
     window,
     winners,
+    workspace_limits,
     wraparound,
 )
 from tests.views.test_cached_tiles import tiled
@@ -170,6 +172,7 @@ def pages(tmp_path_factory):
     y = np.zeros((6, 8), np.float32)
     walked = labkit.simulate(slid, 1, (8, 6), np.ones((6, 10), np.float32), np.ones((1, 3), np.float32), y)
     layer = conv.Forward(N=1, C=1, H=6, W=6, K=1, R=3, S=3).operands()
+    small = {"N": 2, "C": 8, "H": 12, "W": 12, "K": 8, "R": 3, "S": 3}
     as_defined = conv.ladder("direct").step("naive").simulate(*layer).traces[0]
     by_tiles = {f"{m} x {m}": conv.ladder("winograd").step(f"f{m}x{m}").simulate(*layer).traces for m in (2, 4)}
     one_head = attention.AttentionForward(1, 1, 40, 64, causal=True)
@@ -257,7 +260,9 @@ def pages(tmp_path_factory):
         "memory_order": memory_order(),
         "transposing": transposing({"tiled": transposed("tiled"), "padded": transposed("padded")}),
         "shuffles": shuffles(np.array([[0, 1, 2, 3], [2, 4, 5, 6], [6, 9, 11, 12]])),
-        "winners": winners(size=14, taps=(3, 5), channels=(64, 16), batches=(1, 64), limits_mb=(0, None)),
+        "winners": winners(sides=(14, 56), taps=(3, 5), channels=(64, 16), batches=(1, 64), limits_mb=(0, None)),
+        "suitability": suitability({"plain": conv.Forward(**small), "stride 2": conv.Forward(**small, stride_h=2)}),
+        "workspace_limits": workspace_limits(conv.Forward(**small), (0, None)),
         "playground": playground(s03_tiled.tiled, setup, TILE=[4, 8]),
         "mended": playground(
             scaled, setup_from_two, view=lambda run: (memory if run.grid[0] == 2 else tiling)(run), blocks=[2, 1, 3]
@@ -401,6 +406,8 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
         "playground",
         "variance_errors",
         "winners",
+        "suitability",
+        "workspace_limits",
         "score_tiles",
         "rescaled_output",
         "dq_sums",
@@ -561,25 +568,50 @@ def test_a_landscape_keeps_the_precision_for_the_next_gpu_that_has_it(show):
 def test_sliders_and_arrow_keys_move_the_map_of_winners(show, pages):
     page, data = show("winners"), pages["winners"][0].data
     told, cells, ranking = page.locator(".body .say"), page.get_by_role("gridcell"), page.locator(".row tbody tr")
-    assert "1 image, any workspace: of 4 cells" in told.inner_text()
+    assert "64 images of 14 x 14, any workspace, float32: of 4 cells" in told.inner_text()
+    page.get_by_role("slider", name="images").fill("0")
+    assert "1 image of 14 x 14, any workspace" in told.inner_text()
     assert "No layer like this" in page.locator(".body").inner_text()
     page.get_by_role("slider", name="images").fill("1")
-    assert "64 images, any workspace" in told.inner_text()
+    page.get_by_role("slider", name="side of an image").fill("1")
+    assert "64 images of 56 x 56" in told.inner_text()
     before = ranking.count()
-    page.get_by_role("slider", name="workspace").fill("0")
-    assert "no workspace: of 4 cells, ranked first implicit_gemm in 4" in told.inner_text()
+    page.get_by_label("workspace", exact=True).select_option("no workspace")
+    assert "no workspace, float32: of 4 cells, ranked first implicit_gemm in 4" in told.inner_text()
     assert ranking.count() < before and "no workspace" in ranking.last.inner_text()
     chosen = page.locator("button[aria-pressed=true]")
     chosen.press("ArrowLeft")
     chosen.press("ArrowUp")
     label = chosen.get_attribute("aria-label")
     assert label.startswith(f"3 x 3 taps, {data['channels'][0]} channels: implicit_gemm")
-    assert "timed layers" not in label
+    assert "; timed" not in label
     assert "Layers were timed with any workspace." in page.locator(".body").inner_text()
-    page.get_by_role("slider", name="workspace").fill("1")
-    assert "timed layers" in chosen.get_attribute("aria-label")
+    page.get_by_label("workspace", exact=True).select_option("any workspace")
+    assert "; timed" in chosen.get_attribute("aria-label")
     assert "56 x 56, 64 filters" in page.locator(".body").inner_text()
     assert cells.count() == 4 and page.locator("button[tabindex='0']").count() == 1
+
+
+def test_a_cell_tells_why_an_algorithm_does_not_apply(show):
+    page = show("suitability")
+    page.get_by_label("step forward").click()
+    assert sentence(page).startswith("stride 2: ") and "winograd" in sentence(page).split(";")[1]
+    chosen = page.locator("button[aria-pressed=true]")
+    assert chosen.get_attribute("aria-label") == "stride 2, winograd: does not apply"
+    assert "stride" in page.locator(".body table").inner_text()
+    chosen.press("ArrowUp")
+    assert chosen.get_attribute("aria-label") == "plain, winograd: applies"
+    assert "applies, predicted" in page.locator(".body table").inner_text()
+
+
+def test_another_format_shows_how_much_faster_it_is(show):
+    page = show("winners")
+    page.get_by_label("bfloat16").check()
+    told, chosen = page.locator(".body .say"), page.locator("button[aria-pressed=true]")
+    assert "bfloat16: faster than the best float32 in 4 of 4 cells" in told.inner_text()
+    assert "tensor/" in chosen.get_attribute("aria-label")
+    assert "the speed of float32" in chosen.get_attribute("aria-label")
+    assert chosen.locator("b").inner_text().endswith("x")
 
 
 def test_sliders_choose_mean_and_spread(show):

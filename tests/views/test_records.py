@@ -255,3 +255,21 @@ def test_a_place_with_a_unit_is_named_with_it():
     view = records(found, "", x="working_set_kb", y="time_ns")
     assert view.sentence == "At a working set of 1,024 KB, walk takes 128 ns."
     assert shown(view)[0] == ["working set, KB", "walk ns"]
+
+
+def test_bars_of_a_single_series_have_the_names_of_their_problems():
+    from matplotlib.figure import Figure
+
+    from labkit.views.records_figure import RecordsChart, Series
+
+    def drawn(*names):
+        series = [Series(name, name, {"a": 1.0, "b": 2.0}, True) for name in names]
+        picture = RecordsChart(series, ["a", "b"], ["layer a", "layer b"], "layer", "speed", None, False)
+        axes = Figure().subplots()
+        picture(axes)
+        return [tick.get_text() for tick in axes.get_yticklabels()], axes.get_xlabel(), picture.height
+
+    labels, xlabel, height = drawn("FFT")
+    assert (labels, xlabel) == (["layer a", "layer b"], "FFT: speed")
+    labels, xlabel, taller = drawn("FFT", "Winograd")
+    assert (labels, xlabel) == (["FFT", "Winograd"] * 2, "speed") and height < taller / 1.5

@@ -22,7 +22,7 @@ from labkit.formats import FP32
 from labkit.gemm.interface.arrange import arrange_operand
 from labkit.gemm.interface.candidates import choose_candidate
 from labkit.gemm.interface.launches import launches as gemm_launches
-from labkit.ladder import Launch
+from labkit.ladder import Launch, TooLarge
 from labkit.layouts.interface.strided import make_strided_copy
 from labkit.parts.division import fast_divide
 
@@ -58,7 +58,10 @@ def launches(x, w, y, problem, workspace, limit_bytes=None) -> list[Launch]:
     N, K, CRS, PQ = problem.N, problem.K, int(conv.CRS), int(conv.PQ.value)
     padded_rows, padded_cols = round_up_to_vectors(CRS, FP32.dtype), round_up_to_vectors(PQ, FP32.dtype)
     max_bytes = WORKSPACE_BYTES if limit_bytes is None else min(limit_bytes, WORKSPACE_BYTES)
-    chunk = min(N, max(1, max_bytes // (4 * padded_cols * (padded_rows + K * (padded_cols > PQ)))))
+    image_bytes = 4 * padded_cols * (padded_rows + K * (padded_cols > PQ))
+    if limit_bytes is not None and image_bytes > limit_bytes:
+        raise TooLarge(f"one image needs {image_bytes:,} bytes of workspace, which is over the limit", "allow more")
+    chunk = min(N, max(1, max_bytes // image_bytes))
     matrices = workspace.array("matrices", (chunk, padded_rows, padded_cols), np.float32)
     images, outputs = reshape(x, N, problem.C * problem.H * problem.W), reshape(y, N, K, PQ)
     sequence = []

@@ -31,7 +31,8 @@ TILINGS = tuple(Tiling(rows, pairs) for rows in SPEED for pairs in (4, 2, 1))
 
 def best_tiling(rows: int, cols: int, groups: int = 1) -> Tiling:
     """Return the tiling for `groups` products of rows x cols that wastes least of this GPU's SMs."""
-    return min(TILINGS, key=lambda tiling: estimate_cycles(tiling, rows, cols, groups))
+    sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
+    return min(TILINGS, key=lambda tiling: estimate_cycles(tiling, rows, cols, groups, sms))
 
 
 def best_split(rows: int, cols: int, depth: int, groups: int = 1, limit_bytes: int | None = None) -> tuple[Tiling, int]:
@@ -39,12 +40,13 @@ def best_split(rows: int, cols: int, depth: int, groups: int = 1, limit_bytes: i
 
     `groups` products of rows x cols have `depth` terms per sum; several parts use at most `limit_bytes` of workspace.
     """
+    sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
     max_parts = depth if limit_bytes is None else limit_bytes // (4 * rows * cols * groups)
 
     def time_us(choice):
         tiling, parts = choice
         terms = -(-depth // (STEP * parts)) * STEP + 2 * STEP  # with the start and end of a block
-        product_us = estimate_cycles(tiling, rows, cols, groups * parts) * terms / SM_SHARE / CLOCK_GHZ / 1e3
+        product_us = estimate_cycles(tiling, rows, cols, groups * parts, sms) * terms / SM_SHARE / CLOCK_GHZ / 1e3
         moved_bytes = 4 * rows * cols * groups * (2 * parts + 1)
         return product_us + (ADD_US + moved_bytes / BYTES_PER_US if parts > 1 else 0)
 
@@ -53,9 +55,8 @@ def best_split(rows: int, cols: int, depth: int, groups: int = 1, limit_bytes: i
     return min(((tiling, parts) for parts in counts for tiling in TILINGS), key=time_us)
 
 
-def estimate_cycles(tiling: Tiling, rows: int, cols: int, groups: int) -> float:
+def estimate_cycles(tiling: Tiling, rows: int, cols: int, groups: int, sms: int) -> float:
     """Return the predicted cycles of an SM per term of the sums, for all blocks that it computes."""
-    sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
     height, width = tiling.tile
     blocks = -(-groups * -(-rows // height) * -(-cols // width) // sms)
     resident = min(blocks * tiling.pairs, PAIRS)  # pairs of warps; fewer than PAIRS are slower

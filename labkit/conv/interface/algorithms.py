@@ -68,8 +68,9 @@ class Algorithm:
             launches = self.launches(*placeholder_views(problem, format), problem, format, workspace, limit_bytes)
         except TooLarge as error:
             return DryRun(error.why)
+        gpu = cuda.get_current_device()
         for launch in launches:
-            if why := launch_misfit(launch, format):
+            if why := launch_misfit(launch, format, gpu):
                 return DryRun(why)
         return DryRun("", workspace.size_bytes, tuple(launches))
 
@@ -107,9 +108,8 @@ def find_algorithm(name: str, result: str) -> Algorithm:
     return by_name[str(name)]
 
 
-def launch_misfit(launch: Launch, format: Format) -> str:
-    """Say in one sentence why this GPU does not accept a launch; "" if it does."""
-    gpu = cuda.get_current_device()
+def launch_misfit(launch: Launch, format: Format, gpu) -> str:
+    """Say in one sentence why a GPU, a device object of numba, does not accept a launch; "" if it does."""
     capability = tuple(gpu.compute_capability)
     if not can_run(launch.kernel, format.number, capability):
         return f"it uses instructions that a GPU of compute capability {'.'.join(map(str, capability))} lacks"

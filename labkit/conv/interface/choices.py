@@ -124,16 +124,34 @@ def heuristic(
         The problem, format or limit is invalid.
     """
     format = check_options(problem, format, workspace_limit_bytes)
-    rows, unsuitable = [], []
-    for algorithm in algorithms(problem.result):
-        run = algorithm.dry_run(problem, format, workspace_limit_bytes)
-        if why := run.misfit or workspace_misfit(run.workspace_bytes, workspace_limit_bytes):
-            unsuitable.append(Row(algorithm, None, run.workspace_bytes, reason=why))
-        else:
-            time_ms = predict_ms(algorithm.step, problem, format, run.launches, run.workspace_bytes)
-            rows.append(Row(algorithm, time_ms, run.workspace_bytes))
-    rows.sort(key=lambda row: row.time_ms)
-    return Ranking(problem, format, workspace_limit_bytes, (*rows, *unsuitable), is_measured=False)
+    rows = [predict(algorithm, problem, format, workspace_limit_bytes) for algorithm in algorithms(problem.result)]
+    return _rank(problem, format, workspace_limit_bytes, rows)
+
+
+def limit_workspace(ranking: Ranking, workspace_limit_bytes: int) -> Ranking:
+    """Return `heuristic` with a limit, from its ranking without one: only algorithms over the limit are replanned."""
+    problem, format = ranking.problem, ranking.format
+    rows = {row.algorithm: row for row in ranking if not row.reason and row.workspace_bytes <= workspace_limit_bytes}
+    limited = [
+        rows.get(algorithm) or predict(algorithm, problem, format, workspace_limit_bytes)
+        for algorithm in algorithms(problem.result)
+    ]
+    return _rank(problem, format, workspace_limit_bytes, limited)
+
+
+def predict(algorithm: Algorithm, problem: Convolution, format: Format, workspace_limit_bytes: int | None) -> Row:
+    """Return the predicted row of an algorithm, or why it does not apply."""
+    run = algorithm.dry_run(problem, format, workspace_limit_bytes)
+    if why := run.misfit or workspace_misfit(run.workspace_bytes, workspace_limit_bytes):
+        return Row(algorithm, None, run.workspace_bytes, reason=why)
+    time_ms = predict_ms(algorithm.step, problem, format, run.launches, run.workspace_bytes)
+    return Row(algorithm, time_ms, run.workspace_bytes)
+
+
+def _rank(problem, format, workspace_limit_bytes, rows) -> Ranking:
+    usable = sorted((row for row in rows if not row.reason), key=lambda row: row.time_ms)
+    unsuitable = (row for row in rows if row.reason)
+    return Ranking(problem, format, workspace_limit_bytes, (*usable, *unsuitable), is_measured=False)
 
 
 def choose(problem: Convolution, format: Format, workspace_limit_bytes: int | None = None) -> Algorithm:

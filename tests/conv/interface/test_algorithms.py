@@ -139,8 +139,8 @@ def test_no_size_raises_another_error_than_the_one_that_is_a_reason(result):
 def test_what_a_gpu_refuses_is_a_reason(monkeypatch):
     gathered = find_algorithm("implicit_gemm/gathered", "y")
     (launch,) = gathered.dry_run(LAYER_2, FP32).launches
-    assert launch_misfit(launch, FP32) == ""
-    assert "shared memory" in launch_misfit(replace(launch, shared_bytes=2**18), FP32)
+    assert launch_misfit(launch, FP32, cuda.get_current_device()) == ""
+    assert "shared memory" in launch_misfit(replace(launch, shared_bytes=2**18), FP32, cuda.get_current_device())
     gpu = cuda.get_current_device()
     older = SimpleNamespace(
         compute_capability=(7, 5),

@@ -311,3 +311,11 @@ def test_what_is_too_large_is_told_by_each_algorithm(sizes, format):
     assert all(row.reason for row in ranking)
     with pytest.raises(ValueError, match="nothing here computes forward"):
         ranking.check()
+
+
+@pytest.mark.parametrize("sizes", [(1, 64, 28, 28, 128, 3, 3), (64, 128, 28, 28, 128, 9, 9), (16, 3, 40, 40, 8, 1, 1)])
+def test_a_limit_on_a_ranking_is_the_ranking_with_a_limit(sizes):
+    problem = conv.Forward(*sizes)
+    for limit_bytes in (0, 1000, 10**6, 16 * 10**6, 10**9):
+        limited = choices.limit_workspace(conv.heuristic(problem), limit_bytes)
+        assert limited == conv.heuristic(problem, workspace_limit_bytes=limit_bytes)
