@@ -10,14 +10,10 @@ pytestmark = pytest.mark.skipif(places.CHECKOUT is None, reason="reads a checkou
 
 NOTEBOOKS = places.PACKAGE.parent / "notebooks"
 CHAPTERS = [entry.slug for part in read_toc(NOTEBOOKS) if part.name != "Appendices" for entry in part.chapters]
-# Written before this shape was set. A chapter leaves the set with its recut; a new one is never in it.
-OLD_SHAPE = set()
 
 
 @pytest.mark.parametrize("slug", CHAPTERS)
-def test_a_chapter_has_its_shape(slug, request):
-    if slug in OLD_SHAPE:
-        request.applymarker(pytest.mark.xfail(strict=True, reason="written before this shape was set"))
+def test_a_chapter_has_its_shape(slug):
     shape = read_shape(source(NOTEBOOKS, slug))
     assert shape.words_before_moving <= 150, "words before the first picture that moves"
     assert shape.words_without <= 500, "words in a row without a picture"
