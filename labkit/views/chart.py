@@ -64,5 +64,5 @@ def _svg(draw_content, size, height):
     svg = text.getvalue()
     # matplotlib knows no CSS: the light theme's colours stand for the variables until here
     for name, colour in COLOURS.items():
-        svg = svg.replace(colour.lower(), f"var(--{name})")
+        svg = svg.replace(colour.lower(), f"var(--{'card' if name == 'bg' else name})")  # which lies behind a chart
     return svg[svg.index("<svg") :]

@@ -143,7 +143,7 @@ class Playground(View):
         found = self.trace.findings if self.trace and not error else ()
         setting = ", ".join(f"{name} = {value}" for name, value in values.items())
         return {
-            "say": f"{setting}: **{error}**" if error else f"{setting}: {_findings_sentence(found)}",
+            "say": f"{setting}: **{error}**" if error else f"{setting}: {_findings_sentence(found, self.advice)}",
             "sliders": [{"name": n, "values": [str(v) for v in vs]} for n, vs in self.choices.items()],
             "positions": positions,
             "setting": setting,
@@ -275,7 +275,9 @@ def _counters(trace):
     }
 
 
-def _findings_sentence(findings):
+def _findings_sentence(findings, advice):
     if errors := sum(finding.severity == "error" for finding in findings):
         return f"**{count_text(errors, 'error')} found.**"
+    if not advice:
+        return "no errors."
     return f"no errors, {count_text(len(findings), 'piece') + ' of' if findings else 'no'} advice."

@@ -26,6 +26,7 @@ RESULT_FIELDS = {"registers", "workspace_bytes", "flops", "min_bytes"}  # whole 
 # The field of a header with the version of a baseline; of others it is torch's.
 PACKAGES = {"NumPy": "numpy", CUDA_CPP: "nvidia-cuda-nvrtc", "copy": "labkit", "cuMemcpy": "driver"}
 MOST_BARS, MOST_NAMED = 48, 3
+MOST_SPREAD = 1.2  # between measurements of one baseline
 LETTERS_OF_STILL = 115  # of a line above the picture that stands still
 
 
@@ -41,6 +42,7 @@ def records(
     peak: bool = False,
     series_by: str = "step",
     limits: Mapping[str, float] | None = None,
+    about: object = None,
 ) -> View:
     """Draw a recorded figure: lines over a size, or bars for each problem.
 
@@ -71,13 +73,16 @@ def records(
         Field whose values are the series, such as "dtype" where one kernel was measured in several formats.
     limits
         Computed limits of `y`, such as those of `time_bound`, by step: a line at its bar.
+    about
+        The value of `x` that the sentence under the title is about: the last one if left out.
 
     Raises
     ------
     KeyError
         The record has no such step, baseline or field.
     ValueError
-        No row is left, or rows of one step and one `x` differ in a field that `where` leaves open.
+        No row is left, or rows of one step and one `x` differ in a field that `where` leaves open, or a baseline's
+        values differ by more than a fifth.
     """
     loaded = results.as_results(record)
     where = dict(where or {})
@@ -89,6 +94,7 @@ def records(
     if series_by != "step":
         rows = [{**row, "step": str(row[series_by])} for row in rows]
     labels = _names(rows, series, baseline)
+    rows = _beside_drawn_steps(rows, labels)
     if y == "ratio" and baseline is None:
         baseline = _only_baseline(rows, labels)
     x_values = _places(rows, x, where.get(x))
@@ -124,8 +130,12 @@ def records(
         text = "\n".join([strip_marks(title), *wrap(caption, LETTERS_OF_STILL)])
         figure.suptitle(text, fontsize=9, x=0.02, ha="left", color=COLOURS["fg"])
 
+    if about is not None and about not in x_values:
+        raise ValueError(f"The sentence cannot be about {x} {about}: choose from {', '.join(map(str, x_values))}.")
+    place = x_values[-1] if about is None else about
+    name = x_names[x_values.index(place)]
     data = {
-        "say": _sentence(shown_series, x_values[-1], _at(x, x_values[-1], x_names[-1]), y, baseline, label),
+        "say": _sentence(shown_series, place, _at(x, place, name), y, baseline, label),
         "charts": chart.svgs(picture, picture.height),
         "legend": records_figure.legend(shown_series, picture.is_line, limits) if series_by == "step" else [],
         "caption": caption,
@@ -166,6 +176,16 @@ def _names(rows, series, baseline) -> dict[str, str]:
     if unknown := [name for name in named if name not in steps and name not in baselines]:
         raise KeyError(f"no row is of {unknown[0]!r}: choose from {', '.join((*steps, *baselines))}")
     return named
+
+
+def _beside_drawn_steps(rows, named) -> list[dict]:
+    """Leave out rows of steps that are not drawn, which may compute another thing than those: a gradient, say.
+
+    A baseline that was only measured beside such steps keeps its rows.
+    """
+    drawn = [row for row in rows if row["step"] in named]
+    has_row = {row.get("baseline") for row in drawn}
+    return [row for row in rows if row["step"] in named or row.get("baseline") not in has_row]
 
 
 def _only_baseline(rows, named) -> str:
@@ -209,6 +229,10 @@ def _values(rows, name, is_step, x, y, places) -> dict:
         found = {row[y] for row in measured if row.get(y) is not None}
         if len(found) > 1:
             check_one_value(matching, name, x, place, is_step)
+            if y != "error" and max(found) > MOST_SPREAD * min(found):
+                low, high = short_number(min(found)), short_number(max(found))
+                problem = f"{name} has several values of {y} with {x} {place}, {low} to {high}"
+                raise ValueError(f"{problem}: choose steps that compute the same with series or where.")
         if found:
             values[place] = median(found)  # of a baseline that was measured beside several ladders
     return values
@@ -299,6 +323,8 @@ def _sentence(drawn, place, at, y, baseline, label) -> str:
     steps = [one for one in with_value if one.is_step] or with_value
     low, high = (choose(steps, key=lambda one: one.values[place]) for choose in (min, max))
     if y not in RATES | TIMES:
+        if len(steps) == 1:
+            low, high = (choose(with_value, key=lambda one: one.values[place]) for choose in (min, max))
         ends = f"from **{_figure(low.values[place], y)}** (`{low.label}`) to **{_figure(high.values[place], y)}**"
         return f"At {at}, {results.heading(y)} goes {ends} (`{high.label}`)."
     best = high if y in RATES else low

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf, log
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
@@ -17,6 +18,7 @@ SIGN, NAME = 9.0, 21.0  # from the last dot to the sign and the name of its line
 LOG_FROM = 30  # a scale is logarithmic where the largest value is so many times the smallest
 BAR, GROUP, EDGES = 0.2, 0.38, 0.75  # height of a bar, of a group's name, and of both edges, in inches
 LONE_GAP = 0.12  # between bars of a single series, in inches
+BEHIND = {"facecolor": COLOURS["bg"], "edgecolor": "none", "pad": 0.8}  # of a text, so that no line strikes it through
 
 
 @dataclass(frozen=True)
@@ -95,8 +97,15 @@ class RecordsChart:
         axes.set(xlabel=self.x, ylabel=self.y)
         if self.peak:
             axes.plot([first, last], [self.peak.value] * 2, color=COLOURS["fg"], linewidth=1.8)
-            axes.annotate(self.peak.text, (first, self.peak.value), (0, 4), textcoords="offset points", weight="bold")
+            end, side = max(((first, "left"), (last, "right")), key=lambda end: self._distance_from_peak(end[0]))
+            style = {"textcoords": "offset points", "weight": "bold", "ha": side, "bbox": BEHIND}
+            axes.annotate(self.peak.text, (end, self.peak.value), (0, 6), **style)
         self._names_at_the_end(axes)
+
+    def _distance_from_peak(self, place):
+        """Return how far the nearest line is from the peak at a place, as a factor."""
+        values = [one.values[place] for one in self.series if one.values.get(place)]
+        return min((abs(log(self.peak.value / value)) for value in values), default=inf)
 
     def _scale(self, axes):
         """Scale the y axis from 0, or logarithmically if values differ by a large factor."""
@@ -139,7 +148,8 @@ class RecordsChart:
         for place, name in zip(self.places, self.names):
             if not is_lone:
                 name_place = 0, at + GROUP / 2
-                axes.annotate(name, name_place, (0, -3), textcoords="offset points", weight="bold", va="center")
+                style = {"textcoords": "offset points", "weight": "bold", "va": "center", "bbox": BEHIND}
+                axes.annotate(name, name_place, (0, -3), **style)
             at += self._gap
             for one in self.series:
                 middle = at + BAR / 2
@@ -177,7 +187,8 @@ class RecordsChart:
             axes.plot([limit] * 2, [middle - BAR / 2, middle + BAR / 2], color=COLOURS["hot"], linewidth=2)
             text += f", limit {short_number(limit)}"
             end = max(end, limit)
-        axes.annotate(text, (end, middle), (6, 0), textcoords="offset points", va="center", color=colour)
+        style = {"textcoords": "offset points", "va": "center", "bbox": BEHIND}
+        axes.annotate(text, (end, middle), (6, 0), color=colour, **style)
 
 
 def series_styles(series: list[Series]) -> list[tuple[str, str, str]]:

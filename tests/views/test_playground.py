@@ -244,3 +244,9 @@ def test_advice_that_an_author_knows_of_is_folded():
 def test_several_blocks_can_be_recorded():
     view = playground(tiled, setup, record=[(0, 0), (1, 0)], TILE=[4, 8])
     assert list(view.trace.samples.blocks) == [(0, 0, 0), (1, 0, 0)]
+
+
+def test_advice_that_is_left_aside_is_not_counted():
+    counted, uncounted = (playground(walk, setup_walk, advice=advice, STRIDE=[4], n=[64]) for advice in (True, False))
+    assert counted.sentence.endswith("1 piece of advice.")
+    assert uncounted.sentence.endswith("no errors.")

@@ -73,7 +73,7 @@ const view = {
       stage.toggleAttribute('inert', Boolean(next.error));
       for (const told of [table, found]) told.classList.toggle('stale', Boolean(next.error || next.stale));
       if (next.shown && (!next.error || !picture)) draw(next.shown);
-      if (next.error) return;
+      if (next.error) { found.replaceChildren(); return; }
       table.hidden = false;
       body.replaceChildren();
       for (const [label, value, before] of next.counters) {
