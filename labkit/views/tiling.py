@@ -139,15 +139,15 @@ def _rounds(phases):
         else:
             runs.append({"phase": phase, "first": i, "steps": 1})
     names = [run["phase"] for run in runs]
-    best = (0, 0, 0, 0)
+    best = (0, True, 0, 0, 0)
     for start in range(min(4, len(runs))):
         for period in range(2, min((len(runs) - start) // 2, 12) + 1):
             repeats = 1
             while names[start + repeats * period :][:period] == names[start:][:period]:
                 repeats += 1
-            if repeats > 1:
-                best = max(best, (repeats * period, -start, -period, repeats))
-    return {"runs": runs, "start": -best[1], "period": -best[2], "repeats": best[3]}
+            if repeats > 1:  # a barrier ends a round
+                best = max(best, (repeats * period, names[start] != "barrier", -start, -period, repeats))
+    return {"runs": runs, "start": -best[2], "period": -best[3], "repeats": best[4]}
 
 
 def _where(rounds, step):

@@ -143,7 +143,10 @@ class Reader:
         say = f"warp {self.warp} {join(parts)}."
         if loads:
             return f"{say} The block makes {cost}."
-        return f"{say} Nothing comes from global memory." if set(by_act) == {("shared", "load")} else say
+        if set(by_act) != {("shared", "load")}:
+            return say
+        copied = any(self.from_global[self.sites[i].array][elements[i]].any() for i in rows)
+        return f"{say} Nothing comes from global memory{'; the elements that were copied are marked there' * copied}."
 
     def _regions(self, which, elements) -> str:
         return join([slice_text(self.arrays[self.sites[i].array], elements[i]) for i in which if len(elements[i])])

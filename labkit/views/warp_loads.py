@@ -21,7 +21,7 @@ def warp_loads(runs: Mapping[str, Trace], *, sectors: bool = True, warp: int = 0
     runs
         Runs of kernels that multiply matrices of the same shapes, by the name to show.
     sectors
-        Mark the sectors that move, and count them; else only the elements that the lanes load.
+        Mark the sectors that move, and count them; else only the elements that the lanes load, and count loads.
     warp
         The warp within the first recorded block.
     arrays
@@ -41,7 +41,7 @@ def warp_loads(runs: Mapping[str, Trace], *, sectors: bool = True, warp: int = 0
         raise ValueError("warp_loads draws a product: matrices of M x K, K x N and M x N.")
     count = min(len(side["counts"]) for side in all_sides)
     says = [_sentence(all_sides, step, arrays, sectors) for step in range(count)]
-    what = "sectors moved" if sectors else "elements loaded"
+    what = "sectors moved" if sectors else "loads"
     numbers = np.array(
         [[sum(side["counts" if sectors else "lanes"][step]) for side in all_sides] for step in range(count)]
     )
@@ -122,7 +122,7 @@ def _sentence(sides, step, arrays, sectors):
     if step in sides[0]["stores"]:
         what = "Store: sectors that the 32 sums take" if sectors else "Store: the warp writes its 32 sums"
         return f"{what}. {'; '.join(parts)}." if sectors else f"{what}."
-    return f"Step {step + 1}: {'sectors that move' if sectors else 'elements that the lanes load'}. {'; '.join(parts)}."
+    return f"Step {step + 1}: {'sectors that move' if sectors else 'loads of the 32 threads'}. {'; '.join(parts)}."
 
 
 def draw_still(figure, data, step):

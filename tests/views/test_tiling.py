@@ -170,3 +170,27 @@ def test_the_lanes_are_sent_once_and_small():
     view = tiling(product(M=64, N=64, K=64, TILE=32))
     assert len(view.to_html()) < 120_000
     assert unpack(view.data["index"]).shape[1] == 32
+
+
+def test_a_round_ends_with_its_barrier():
+    @cuda.jit
+    def pass_on(x, out):
+        hand = cuda.shared.array(32, np.float32)
+        i = cuda.threadIdx.x
+        hand[i] = x[i]
+        cuda.syncthreads()
+        for _ in range(3):
+            taken = hand[(i + 1) % 32]
+            cuda.syncthreads()
+            hand[i] = taken
+            cuda.syncthreads()
+        out[i] = hand[i]
+
+    x = np.ones(32, np.float32)
+    view = tiling(labkit.simulate(pass_on, 1, 32, x, x * 0))
+    rounds = view.data["rounds"]
+    phases = [run["phase"] for run in rounds["runs"]][rounds["start"] :][: rounds["period"]]
+    assert phases == ["read shared memory", "barrier", "work in shared memory", "barrier"] and rounds["repeats"] == 3
+    says = view.data["say"]
+    assert "the elements that were copied are marked there" in says[2]
+    assert says[6].endswith("Nothing comes from global memory.")  # the second round reads no copies

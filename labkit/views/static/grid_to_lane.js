@@ -86,7 +86,7 @@ const view = {
         }
       },
     });
-    ui.legend([['hot', 'this thread'], ['C', 'its warp', 0.85], ['C', 'its block', 0.35], ['fg', 'blocks', 'outline'], ['dim', 'hatched: a thread without an element', 0.3]]);
+    ui.legend([['hot', 'this thread'], ['C', 'its warp', 0.85], ['C', 'its block', 0.35], ['fg', 'blocks', 'outline'], ['dim', 'hatched: a thread without an element', 0.3], ['dim', 'one of its warp', 0.6]]);
     return step => {
       const {col, row, blockX, blockY, threadX, threadY, warp, lane} = at(step), [wide, high] = block;
       code.textContent = [

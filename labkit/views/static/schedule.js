@@ -167,14 +167,15 @@ const view = {
       ui.element('b', {text: 'What the simulator finds without trying orders: '}, note);
       note.append(...ui.parts(common.explained));
     }
-    const orders = ui.stat('orders that end so'), ends = ui.stat('different ends');
-    const all = ui.stat(common.complete ? 'orders in all' : 'orders tried');
-    orders(data.count);
-    all(common.orders);
-    ends(common.outcomes);
+    if (common.orders > 1) {   // else the title says it all
+      ui.stat('orders that end so')(data.count);
+      ui.stat('different ends')(common.outcomes);
+      ui.stat(common.complete ? 'orders in all' : 'orders tried')(common.orders);
+    }
     ui.legend([
       ['A', 'r: reads'], ['C', 'w: writes'], ...(kind.includes(2) ? [['B', 'a: updates (atomic)']] : []),
-      ['hot', 'races with another warp (cut corner)'], ...(kind.includes(BARRIER) ? [['ink', 'barrier']] : []),
+      ...(races.includes(true) ? [['hot', 'races with another warp (cut corner)']] : []),
+      ...(kind.includes(BARRIER) ? [['ink', 'barrier']] : []),
     ]);
     return walk;
   },

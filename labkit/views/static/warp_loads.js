@@ -24,7 +24,8 @@ const view = {
       const box = ui.element('div', {style: 'flex:1 1 300px;min-width:0'}, sheet);
       ui.element('b', {text: side.name}, box);
       const room = all => sides.length * 320 > all ? Math.min(all, 470) : Math.floor((all - 22 * (sides.length - 1)) / sides.length);
-      const size = width => Math.max(1, Math.min(9, Math.floor(width / across)));
+      // at most 350 high, so that sliders above it and the picture are seen together
+      const size = width => Math.max(1, Math.min(9, Math.floor(width / across), Math.max(4, Math.floor(350 / down))));
       ui.canvas({
         label: `${side.name}: what the warp loads of ${panels[0].name} and ${panels[1].name}`, parent: box,
         maxWidth: room, height: width => size(width) * down + HEAD,
