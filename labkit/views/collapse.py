@@ -14,7 +14,7 @@ LABELS = [
     "products as defined",
     "products of transformed pixels",
     "additions of transforms",
-    "error, of the largest output",
+    "error, relative to the largest output",
 ]
 MAX_SINGLE_OUTPUTS = 4  # outputs of a tile that are shown one by one
 PIXELS, TRANSFORMED, MULTIPLIED, DONE = range(4)  # how far a tile is

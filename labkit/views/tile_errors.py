@@ -87,6 +87,8 @@ def _draw(axes, errors, runs, sides):
     for name, (side, error) in runs.items():
         axes.plot(side, error, "o", ms=8, color=COLOURS["fg"])
         axes.annotate(name, (side, error), (8, -12), textcoords="offset points", weight="bold")
+    low, high = axes.get_ylim()
+    axes.set_ylim(low / 1.8, high)  # room for a name below the lowest dot
     axes.set_xlim(sides[0] - 0.3, sides[-1] + 1.2)
     axes.set_xticks(sides, [f"{side} x {side}" for side in sides])
     axes.set(xlabel="pixels of a tile", ylabel="error, relative")

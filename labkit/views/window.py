@@ -10,7 +10,7 @@ from matplotlib.patches import Rectangle
 from labkit.trace import WARP_LANES, ThreadId, Trace
 from labkit.views import stills
 from labkit.views.base import COLOURS, View, pack, stats_by_step, unpack
-from labkit.views.wording import block_name, check_trace, element_name, join
+from labkit.views.wording import check_trace, element_name, join
 
 MOST_THREADS = 2000
 TILE_STYLES = ((COLOURS["B"], "-"), (COLOURS["C"], "--"), ("#b8578f", "-."), (COLOURS["ink"], ":"))  # one per tile
@@ -184,7 +184,8 @@ def _tiles(trace, threads, by_thread, panel):
         rows, columns = (_position(pixels, panel["sides"], axis) for axis in (0, 1))
         sizes = np.ptp(rows) + 1, np.ptp(columns) + 1
         box = [int(number) for number in (rows.min(), columns.min(), *sizes)]
-        tiles.append({"block": block_name(trace.samples.blocks[block]), "box": box})
+        x, y, z = trace.samples.blocks[block]
+        tiles.append({"block": f"({x}, {y}, {z})", "box": box})
     return tiles
 
 

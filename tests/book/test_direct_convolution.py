@@ -1,5 +1,9 @@
 """Numbers that the chapter on direct convolution states in prose, held against records and counts."""
 
+import inspect
+import re
+from pathlib import Path
+
 import pytest
 
 from labkit import conv, places, results, time_bound
@@ -31,6 +35,9 @@ def test_the_verdict_says_how_many_times_the_best_library_is_faster():
         if "naive" in layer
     ]
     assert f"is {min(factors):.0f} to {max(factors):.0f} times faster than `naive`" in chapter()
+    of_torch = [layer["torch"] / layer["naive"] for layer in speeds().values() if "naive" in layer]
+    assert f"torch's pick {min(of_torch):.0f} to {max(of_torch):.0f} times" in chapter()
+    assert [number for number, layer in speeds().items() if "naive" in layer] == [1, 4, 5]
     assert all(0.7 < layer["naive"] < 1.2 for layer in speeds().values() if "naive" in layer), "about 1 TFLOP/s"
 
 
@@ -43,6 +50,19 @@ def test_what_is_said_of_the_steps_is_what_was_recorded():
     assert all("halo" not in layers[number] for number in (1, 2, 3)), "no large plane was measured"
     for number in (2, 3, 4):
         assert layers[number]["cuDNN's search"] > 5 * layers[number]["torch"], "far apart"
+
+
+@pytest.mark.parametrize(
+    ("slug", "begin", "end"),
+    [
+        ("naive", 'show(steps["naive"])', "The check has everything"),
+        ("registers", "Deeper: who computes what", "</details>"),
+    ],
+)
+def test_names_that_explain_a_listing_are_in_it(slug, begin, end):
+    names = re.findall(r"`(\w+)`", chapter().partition(begin)[2].partition(end)[0])
+    source = Path(inspect.getsourcefile(STEPS[slug].kernel.py_func)).read_text()
+    assert len(names) > 2 and not [name for name in names if not re.search(rf"\b{name}\b", source)]
 
 
 @pytest.mark.parametrize("channels", [2, 8])

@@ -1,6 +1,8 @@
 """Numbers that the chapter on Winograd states in prose, held against records and counts."""
 
+import importlib
 from collections import Counter
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -31,19 +33,35 @@ def layers():
     return speeds, algorithms
 
 
-def fastest(layer, ladder):
-    return max(speed for name, speed in layer.items() if name.startswith(ladder))
-
-
-def test_fft_is_fastest_on_7_of_12_layers_and_winograd_on_5_two_of_them_by_less_than_1_percent():
-    speeds, algorithms = layers()
+def test_what_cudnns_search_takes():
+    _, algorithms = layers()
     assert Counter(algorithms.values()) == {"non-fused Winograd": 10, "tiled FFT": 2}
-    ours = [{name: speed for name, speed in layer.items() if "/" in name} for layer in speeds.values()]
-    winners = Counter(max(layer, key=layer.get).split("/")[0] for layer in ours)
-    assert winners == {"fft": 7, "winograd": 5}
-    ratios = [fastest(layer, "winograd") / fastest(layer, "fft") for layer in ours]
-    assert sum(1 < ratio < 1.01 for ratio in ratios) == 2
-    assert "an FFT is fastest on 7 of 12 layers and Winograd on 5; on two of these five they are within 1%" in chapter()
+    assert "cuDNN's search picks a Winograd on 10 of them" in chapter()
+
+
+def test_which_winograd_is_fastest():
+    speeds, _ = layers()
+    winners = {
+        problem: max((name for name in of if name.startswith("winograd")), key=of.get) for problem, of in speeds.items()
+    }
+    fused = [problem for problem, name in winners.items() if name == "winograd/fused"]
+    assert [problem.split()[0] for problem in fused] == ["64x64x56x56", "64x256x14x14"]
+    others = {name: of for name, of in speeds[fused[1]].items() if name.startswith("winograd") and "fused" not in name}
+    assert speeds[fused[1]]["winograd/fused"] / max(others.values()) == pytest.approx(1.02, abs=0.005), "by 2%"
+    (last,) = (of for problem, of in speeds.items() if problem.startswith("64x512x14x14"))
+    assert f"`f4x4` reaches {last['winograd/f4x4']:.1f} TFLOP/s and `f6x6` {last['winograd/f6x6']:.1f}" in chapter()
+    gained = [problem for problem, of in speeds.items() if of["winograd/f2x2"] > 2.25 * of["implicit_gemm/gathered"]]
+    assert [problem.split()[0] for problem in gained] == ["64x512x14x14"], "gains more than 2.25"
+    assert last["implicit_gemm/gathered"] == pytest.approx(33, abs=0.6)
+
+
+def test_f6x6_is_11_percent_faster_than_fused_with_64_channels():
+    found = results.load("conv_winograd", H100).select(H=224, C=64, K=64)
+    times = {row["step"]: row["time_ms"] for row in found}
+    for slug in ("fused", "f4x4"):
+        assert times[slug] / times["f6x6"] == pytest.approx(1.11, abs=0.01)
+    products = 2 * 64 * 224**2 * 64 * 64 * 4  # four per output
+    assert times["fused"] > 2e3 * products / gpu("H100 SXM").peak_tflops["float32"] / 1e12, "twice its limit"
 
 
 def test_f2x2_over_implicit_gemm():
@@ -109,3 +127,14 @@ def test_what_is_said_of_the_first_picture():
 
 def test_a_tile_of_10_has_a_thousand_times_the_error_of_4():
     assert 500 < tile_error(8, 3) / tile_error(2, 3) < 2000
+    assert tile_error(6, 3) / tile_error(4, 3) == pytest.approx(2, abs=0.2), "only doubles"
+
+
+def test_what_is_said_of_the_points(monkeypatch):
+    largest = {m: [abs(matrix.astype(float)).max() for matrix in conv.transforms(m, 3)] for m in (4, 6, 8)}
+    assert [largest[m][2] for m in (4, 6)] == [5, 5.25]
+    assert int(largest[8][2]) == 89 and largest[8][0] == 16384
+    with_four = tile_error(8, 3)
+    module = importlib.import_module("labkit.conv.winograd.transforms")
+    monkeypatch.setattr(module, "POINTS", (*module.POINTS[:8], Fraction(-1, 4)))  # in place of -4
+    assert with_four / tile_error(8, 3) == pytest.approx(5, abs=0.5), "some five times smaller"

@@ -63,8 +63,13 @@ const view = {
             }
             if (c > 1 && !known.has(c * T + k) || c === 1 && column < 1) continue;
             g.font = `${gap < 130 ? 10 : 12}px ui-monospace, Menlo, monospace`;
+            const value = write(c * T + k), wide = g.measureText(value).width + 6;
+            if (!now && !input) {   // wires do not cross a value
+              g.fillStyle = ui.colour('card');
+              g.fillRect(x(c) - wide / 2, y(k) - 8, wide, 16);
+            }
             g.fillStyle = ui.colour('fg');
-            g.fillText(write(c * T + k), x(c), y(k) + 4);
+            g.fillText(value, x(c), y(k) + 4);
           }
         }
       },

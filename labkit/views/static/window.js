@@ -25,7 +25,7 @@ const view = {
       const {planes} = panels[role], sides = size(role);
       const across = (width - (planes[1] - 1) * GAP - 4) / (planes[1] * sides[1]);
       const down = (TALLEST[role] - (planes[0] - 1) * GAP) / (planes[0] * sides[0]);
-      return Math.max(2, Math.floor(Math.min(role === 'x' ? 28 : role === 'y' ? 26 : 22, across, down)));
+      return Math.max(2, Math.floor(Math.min(role === 'x' ? 28 : planes[0] * planes[1] > 1 ? 15 : role === 'y' ? 26 : 22, across, down)));
     };
     const strength = {
       x: count => count ? 0.12 + 0.88 * Math.min(1, count / most) : 0,
@@ -70,10 +70,6 @@ const view = {
             frame[0] = Math.min(frame[0], column); frame[1] = Math.min(frame[1], row);
             frame[2] = Math.max(frame[2], column); frame[3] = Math.max(frame[3], row);
           }
-          if (role === 'x' && count && s >= 15) {
-            g.fillStyle = hot || share > 0.55 ? ui.colour('card') : ui.colour('fg');
-            g.fillText(count, x + (s - gap) / 2, y + s * 0.66);
-          }
         }
         if (role !== 'x') continue;
         tiles.forEach(({block, box: [row, column, tall, wide]}, i) => {
@@ -84,6 +80,20 @@ const view = {
           g.strokeRect(x0 + column * s + inset, y0 + row * s + inset, wide * s - 2 * inset - 1, tall * s - 2 * inset - 1);
           g.setLineDash([]);
         });
+        for (let i = 0; i < rows * columns && s >= 15; i++) {   // numbers on top of the tiles' outlines
+          const element = plane * rows * columns + i, count = counts[element], hot = now.has(element);
+          if (!count) continue;
+          const share = strength.x(count), x = x0 + i % columns * s + (s - gap) / 2, y = y0 + (Math.floor(i / columns) + 0.66) * s;
+          if (tiles.length) {
+            g.lineWidth = 4;
+            for (const [under, alpha] of [['cell', 1], [hot ? 'hot' : 'A', hot ? 1 : share]]) {
+              g.strokeStyle = ui.colour(under, alpha);
+              g.strokeText(count, x, y);
+            }
+          }
+          g.fillStyle = hot || share > 0.55 ? ui.colour('card') : ui.colour('fg');
+          g.fillText(count, x, y);
+        }
         const area = (frame[2] - frame[0] + 1) * (frame[3] - frame[1] + 1);
         if (frame[2] >= 0 && (frames || !shared && area <= SPARSE * now.size)) {   // none around pixels that are no window
           const [row, column, tall, wide] = frames ? frames.slice(4 * ui.step, 4 * ui.step + 4)

@@ -16,7 +16,12 @@ const view = {
     const rooms = width => width < 640 ? [width, width, width] : [0.36, 0.26, 0.36].map(share => share * width - 14);
     const now = () => steps[ui.step];
     const cell = (room, rows, columns, tall = TALLEST) => Math.max(2, Math.floor(Math.min(20, room / columns, tall / rows)));
-    const tall = width => ROWS * cell(width, ROWS, COLUMNS);   // of the image's canvas, whichever image it shows
+    const side = width => cell(width, SIDE + 1, SIDE);   // of a cell of the circular plane
+    function shared(width, rows, columns, tall) {   // one size in all pictures where the image is no larger than the tile
+      const s = cell(width, rows, columns, tall);
+      return rows <= SIDE && columns <= SIDE ? Math.min(s, side(rooms(ui.body.clientWidth)[1])) : s;
+    }
+    const tall = width => ROWS * shared(width, ROWS, COLUMNS);   // of the image's canvas, whichever image it shows
 
     function title(g, text, colour) {
       g.textAlign = 'left';
@@ -62,7 +67,7 @@ const view = {
       height: width => HEAD + tall(width) + 2,
       paint(g, width) {
         const {image, frame: [row, column, T], filter} = now(), x = images[image], [first, second] = chosen();
-        const s = cell(width, extent(now(), 0), extent(now(), 1), tall(width));
+        const s = shared(width, extent(now(), 0), extent(now(), 1), tall(width));
         title(g, 'image x, and the tile', 'A');
         for (let i = 0; i < T * T; i++) {   // zeros where the tile is larger than the image
           g.fillStyle = ui.colour('cell');
@@ -77,7 +82,6 @@ const view = {
         }
       },
     });
-    const side = width => cell(width, SIDE + 1, SIDE);
     const outputs = ui.canvas({
       label: 'all outputs of the tile, the stained ones crossed out', parent: middle,
       maxWidth: width => rooms(width)[1],
@@ -102,7 +106,7 @@ const view = {
       height: width => HEAD + tall(width) + 2,
       paint(g, width) {
         const {y, y_stained, tile, frame: [top, left], step} = now();
-        const s = cell(width, extent(now(), 0), extent(now(), 1), tall(width));
+        const s = shared(width, extent(now(), 0), extent(now(), 1), tall(width));
         const last = [Math.floor(top / step[0]), Math.floor(left / step[1])];
         title(g, 'kept: y', 'C');
         draw(g, y, s, HEAD, (row, column) => {
