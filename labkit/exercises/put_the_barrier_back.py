@@ -25,7 +25,7 @@ EXERCISE = Exercise(
     task="- **Given**: a kernel that adds A @ B to C. It has the first barrier; some threads overwrite a tile that "
     "others still read.\n"
     "- **Add** what is missing.\n"
-    "- **Limits**: two barriers per iteration; each row of a tile is loaded once per block.\n"
+    "- **Limits**: two barriers per iteration, and no more global loads than the kernel makes now.\n"
     "- **Sizes**: any M, N, K.",
     points=2,
     function="two_barriers",

@@ -18,7 +18,8 @@ def pipeline(trace: Trace, array: str | None = None, block=None) -> View:
     Time is the order in which the simulator ran the block. A step is a run of accesses to one stage, all to fill it or
     all to use it. A stage counts as in flight from when its copy begins until a warp first uses it. Tiles are used in
     the order in which they were begun: in a ring that is too short, where the copy of one begins before the last one of
-    its stage is used, the step is marked.
+    its stage is used, the step is marked. Where threads load a tile into registers before a stage is used, and store it
+    afterwards, these loads are in flight meanwhile.
 
     Parameters
     ----------
@@ -38,7 +39,7 @@ def pipeline(trace: Trace, array: str | None = None, block=None) -> View:
     block, rows = recorded_block(trace, block)
     rings = [info for info in trace.arrays if info.space == "shared" and len(info.shape) >= 3]
     info = next((ring for ring in rings if array in (None, ring.name)), None)
-    runs = _runs(trace, rows, info) if info else []
+    runs, loading_runs = _runs(trace, rows, info) if info else ([], set())
     if info is None or not runs:
         raise ValueError(
             f"Block {block_name(block)} fills no ring{f' {array!r}' if array else ''}: pipeline shows a shared array "
@@ -47,8 +48,8 @@ def pipeline(trace: Trace, array: str | None = None, block=None) -> View:
     stages = info.shape[0]
     state, tile, next_tile = np.zeros(stages, int), np.full(stages, -1), 0
     waiting = [[] for _ in range(stages)]  # tiles that were begun and are still to be used
-    states, tiles, ahead, early, says, lines = [], [], [], [], [], []
-    for fills, stage, warps, line in runs[:MOST_STEPS]:
+    states, tiles, ahead, early, loading, says, lines = [], [], [], [], [], [], []
+    for number, (fills, stage, warps, line) in enumerate(runs[:MOST_STEPS]):
         for used in np.flatnonzero(state == USED):  # by now, unless this step uses it
             state[used], tile[used] = (FILLED, waiting[used][-1]) if waiting[used] else (FREE, tile[used])
         overwritten = waiting[stage][-1] if fills and waiting[stage] else None
@@ -61,9 +62,11 @@ def pipeline(trace: Trace, array: str | None = None, block=None) -> View:
         states.append(state.copy())
         tiles.append(tile.copy())
         early.append(overwritten is not None)
-        in_flight = sorted(number for numbers in waiting for number in numbers)
+        in_flight = sorted(begun for numbers in waiting for begun in numbers)
         ahead.append(len(in_flight))
-        says.append(_sentence(fills, stage, warps, line, state, tile, in_flight, overwritten))
+        loading.append(next_tile if number in loading_runs else -1)
+        said = _sentence(fills, stage, warps, line, state, tile, in_flight, overwritten)
+        says.append(said + (f" Loads of tile {next_tile} are in flight to registers." if loading[-1] >= 0 else ""))
         lines.append([len(lines) + 1, line, "fill" if fills else "use", stage, int(tile[stage]), _warps_text(warps)])
     data = {
         "say": says,
@@ -72,6 +75,7 @@ def pipeline(trace: Trace, array: str | None = None, block=None) -> View:
         "tiles": pack(np.array(tiles)),
         "ahead": ahead,
         "early": early,
+        "loading": loading if loading_runs else [],
         "at": pack(np.array([stage for _, stage, *_ in runs[:MOST_STEPS]])),
         "who": [_warps_text(warps) for _, _, warps, _ in runs[:MOST_STEPS]],
         "table": table(["step", "line", "does", "stage", "tile", "warps"], lines, by_step=True),
@@ -81,20 +85,29 @@ def pipeline(trace: Trace, array: str | None = None, block=None) -> View:
 
 
 def _runs(trace, rows, info):
-    """Return runs of accesses to one stage: (they fill it, stage, warps, line of the first access)."""
+    """Return runs of accesses to one stage, and the numbers of those during which loads of the next fill are in flight.
+
+    A run is a tuple: (it fills the stage, stage, warps, line of the first access).
+    """
     stage_elements = int(np.prod(info.shape[1:]))
-    samples, runs = trace.samples, []
+    copied_lines = {c.site.line for c in trace.sites if (c.site.space, c.site.kind) == ("shared", "store")}
+    samples, runs, loaded, loading_runs = trace.samples, [], None, set()
     for row in rows:
         if samples.site[row] < 0:
             continue
         site = trace.sites[samples.site[row]].site
+        if (site.space, site.kind) == ("global", "load") and site.line not in copied_lines and loaded is None:
+            loaded = len(runs)  # the run before which these loads were issued
         if site.array != info.name or site.kind == "atomic":
             continue
         fills, stage = site.kind == "store", int(samples.index[row].max()) // stage_elements
         if not runs or runs[-1][:2] != (fills, stage):
+            if fills and loaded is not None:
+                loading_runs.update(range(loaded, len(runs)))
+                loaded = None
             runs.append((fills, stage, set(), site.line))
         runs[-1][2].add(int(samples.warp[row]))
-    return runs
+    return runs, loading_runs
 
 
 def _warps_text(warps):
@@ -122,7 +135,8 @@ def draw_still(figure, data, step):
     """Draw the stages as rows, time to the right, with a frame around the step."""
     states, tiles = unpack(data["states"]), unpack(data["tiles"])
     shown = min(len(states), 40)
-    figure.set_size_inches(9.5, 0.4 * data["stages"] + 1.1)
+    rows = data["stages"] + bool(data["loading"])
+    figure.set_size_inches(9.5, 0.4 * rows + 1.1)
     axes = figure.add_subplot()
     colours = [COLOURS["cell"], COLOURS["B"], COLOURS["C"]]
     for shown_step in range(shown):
@@ -133,9 +147,14 @@ def draw_still(figure, data, step):
             axes.add_patch(Rectangle((shown_step, stage), 0.94, 0.9, facecolor=colour))
             if state != FREE:
                 stills.write(axes, shown_step + 0.47, stage + 0.47, tiles[shown_step, stage], fontsize=7)
+    for shown_step, tile in enumerate(data["loading"][:shown]):
+        if tile >= 0:
+            axes.add_patch(Rectangle((shown_step, data["stages"]), 0.94, 0.9, facecolor=COLOURS["A"]))
+            stills.write(axes, shown_step + 0.47, data["stages"] + 0.47, tile, fontsize=7, color="white")
     if step < shown:
-        axes.add_patch(Rectangle((step - 0.03, -0.05), 1, data["stages"], fill=False, edgecolor=COLOURS["ink"]))
-    axes.set(xlim=(-0.2, shown + 0.2), ylim=(data["stages"] + 0.1, -0.2), xlabel="steps", xticks=[])
-    axes.set_yticks(np.arange(data["stages"]) + 0.45, [f"stage {n}" for n in range(data["stages"])], fontsize=8)
+        axes.add_patch(Rectangle((step - 0.03, -0.05), 1, rows, fill=False, edgecolor=COLOURS["ink"]))
+    axes.set(xlim=(-0.2, shown + 0.2), ylim=(rows + 0.1, -0.2), xlabel="steps", xticks=[])
+    names = [*(f"stage {n}" for n in range(data["stages"])), "registers"]
+    axes.set_yticks(np.arange(rows) + 0.45, names[:rows], fontsize=8)
     stills.hide_marks(axes)
     axes.set_title(heading(data, step), fontsize=8, loc="left", color=COLOURS["fg"])

@@ -12,7 +12,7 @@ from labkit.views.tiling_steps import slice_text
 from labkit.views.wording import block_name, index_text, join, type_name, value_text
 
 MOST_STEPS = 500
-MOST_OUTCOMES = 8
+MOST_OUTCOMES = 12
 MOST_ELEMENTS = 1024
 CELL_DIGITS = 4  # what fits into an element of the picture; sentences have more
 KINDS = ("load", "store", "atomic", "barrier")
@@ -21,7 +21,11 @@ _THEN = {"load": "read", "store": "wrote", "atomic": "updated"}
 
 
 def schedule(
-    exploration: Exploration, array: str | None = None, right: Callable[[tuple[Any, ...]], bool] | None = None
+    exploration: Exploration,
+    array: str | None = None,
+    right: Callable[[tuple[Any, ...]], bool] | None = None,
+    *,
+    start: int = 0,
 ) -> View:
     """Step through one order of the warps' accesses; choose between the outcomes that orders led to.
 
@@ -33,6 +37,8 @@ def schedule(
         Whose contents to show: one that the kernel writes. If not given, that over which the orders part.
     right
         Says whether an outcome's `outputs` are right; each end is then marked as right or wrong.
+    start
+        Number of the outcome that is shown first; 0 is the commonest.
     """
     if not isinstance(exploration, Exploration):
         raise TypeError(f"schedule takes what `labkit.explore` returned, not {type_name(exploration)}.")
@@ -46,6 +52,8 @@ def schedule(
         _order(exploration, number, labels, verdicts[number], shown)
         for number in range(min(len(labels), MOST_OUTCOMES))
     ]
+    if not 0 <= start < len(orders):
+        raise ValueError(f"There is no outcome {start} to start with: choose one of 0 to {len(orders) - 1}.")
     common = {
         "rows": [_row_name(exploration, block, warp) for block, warp in _places(exploration)],
         "perBlock": exploration.warps_per_block,
@@ -57,7 +65,7 @@ def schedule(
         "complete": exploration.complete,
         "explained": exploration.explained_by.message if exploration.explained_by else "",
     }
-    data = {**orders[0], "chosen": 0, "kept": orders, "common": common}
+    data = {**orders[start], "chosen": start, "kept": orders, "common": common}
     return View("schedule", _title(exploration), data, draw_still)
 
 

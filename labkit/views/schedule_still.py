@@ -33,8 +33,10 @@ def _turns(axes, data, step, lines, kinds, rows):
         colour = COLOURS["hot" if data["races"][k] else KIND_COLOURS[kinds[k]]]
         edge = {"edgecolor": COLOURS["fg"], "linewidth": 1.4} if k == step else {"edgecolor": "none"}
         wide = 0.3 if kinds[k] == 3 else 0.9
-        axes.bar(k, high[k] - 0.15, wide, rows[k] - 0.42, color=colour, alpha=1 if k <= step else 0.3, **edge)
-        if kinds[k] != 3:
+        is_aside = data["common"]["array"] and kinds[k] != 3 and not data["touched"][k]  # an access to another array
+        tall, top = (0.3, rows[k] - 0.15) if is_aside else (high[k] - 0.15, rows[k] - 0.42)
+        axes.bar(k, tall, wide, top, color=colour, alpha=1 if k <= step else 0.3, **edge)
+        if kinds[k] != 3 and not is_aside:
             text = f"{KIND_LETTERS[kinds[k]]}{lines[k]}"
             stills.write(axes, k, rows[k], text, size=5, color="white" if k <= step else COLOURS["fg"])
     axes.set(xlim=(first - 0.6, first + SHOWN_STEPS - 0.4), ylim=(len(names) - 0.4, -0.6))

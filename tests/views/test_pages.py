@@ -546,7 +546,7 @@ def test_a_landscape_shows_the_roofs_of_the_gpu_and_precision_that_are_chosen(sh
     page = show("landscape")
     picture = "() => document.querySelector('canvas').toDataURL()"
     told, drawn = page.locator(".body .say"), page.evaluate(picture)
-    page.get_by_text("The kernels on this GPU as a table").click()
+    page.get_by_text("Kernels on this GPU: FLOP/byte and speeds").click()
     cells = page.locator(".body td")
     assert "meet at 20 FLOP/byte" in told.inner_text() and "Nothing is recorded" not in told.inner_text()
     assert cells.nth(4).inner_text() == "750 GFLOP/s" and cells.nth(5).inner_text() == "90%"

@@ -103,6 +103,16 @@ def test_the_steps_of_the_ladder_show_who_fills(slug, fills):
     does = list(zip(column(shown, "does"), column(shown, "warps"), strict=True))
     assert {who for what, who in does if what == "fill"} == {fills}
     assert column(shown, "does").count("fill") == column(shown, "does").count("use") == 6
+    assert shown.data["loading"] == []
+
+
+def test_loads_into_registers_are_in_flight_while_a_stage_is_used(tmp_path):
+    (trace,) = gemm.step("fp32", "double_buffering").simulate(*gemm.Problem(128, 128, 24).operands()).traces
+    shown = pipeline(trace)
+    assert column(shown, "does") == ["fill", "use"] * 3
+    assert shown.data["loading"] == [-1, 1, -1, 2, -1, -1]
+    assert shown.data["say"][1].endswith("Loads of tile 1 are in flight to registers.")
+    shown.save_png(tmp_path / "loads.png", step=1)
 
 
 def test_a_kernel_without_a_ring_is_refused():

@@ -259,3 +259,10 @@ def test_still_pictures(view, tmp_path):
         view.save_png(tmp_path / f"{step}.png", step=step, dpi=80)
         sizes.add((tmp_path / f"{step}.png").stat().st_size)
     assert len(sizes) == 2 and min(sizes) > 15_000
+
+
+def test_another_outcome_can_be_shown_first(view, explored):
+    data = schedule(explored, start=2).data
+    assert data["chosen"] == 2 and data["label"] == view.data["kept"][2]["label"]
+    with pytest.raises(ValueError, match="no outcome 3 to start with: choose one of 0 to 2"):
+        schedule(explored, start=3)

@@ -1,7 +1,9 @@
 // Each trace's 32 banks; different words that meet in one bank stand on each other, one wavefront each.
 const view = {
   start(ui, data) {
-    const sheet = ui.element('div', {class: 'row'}, ui.body), PASS = 8, FLOOR = 286;
+    const sheet = ui.element('div', {class: 'row'}, ui.body), PASS = 6.5;
+    const most = data.alone ? 32 : Math.max(8, ...data.sides.flatMap(side => [...side.passes]));   // a slider leaves the height as it is
+    const FLOOR = 28 + most * PASS;
     for (const side of data.sides) {
       ui.canvas({
         label: `${side.label}: words in each of the 32 banks`, parent: sheet, maxWidth: data.alone ? 620 : 455, height: () => FLOOR + 26,
@@ -26,7 +28,7 @@ const view = {
           g.fillText(passes + (passes > 1 ? ' wavefronts' : ' wavefront'), width - 2, 13);
           stacks.forEach((words, bank) => {
             g.fillStyle = ui.colour('cell');
-            g.fillRect(bank * w, FLOOR - 32 * PASS - 6, w - 2, 32 * PASS + 6);
+            g.fillRect(bank * w, FLOOR - most * PASS - 4, w - 2, most * PASS + 4);
             g.fillStyle = ui.colour(words.size > 1 ? 'hot' : 'C', 0.9);
             for (let i = 0; i < words.size; i++) g.fillRect(bank * w, FLOOR - (i + 1) * PASS, w - 2, PASS - 1.5);
           });

@@ -75,13 +75,27 @@ const view = {
         group.forEach((mark, i) => found.push({mark, box: boxes[i], tied: true}));
         taken.push(...boxes);
       }
-      alone.sort((one, other) => one.y - other.y);
+      const height = mark => Math.round(mark.y / APART);   // of marks at one height the rightmost is first: it has room
+      alone.sort((one, other) => height(one) - height(other) || other.x - one.x);
+      const tie = (mark, box) => [mark.x, mark.y, box[0] > mark.x ? box[0] : box[1], (box[2] + box[3]) / 2];
+      const side = ([a, b, c, d], x, y) => Math.sign((c - a) * (y - b) - (d - b) * (x - a));
+      const cross = one => other => side(one, other[0], other[1]) !== side(one, other[2], other[3])
+        && side(other, one[0], one[1]) !== side(other, one[2], one[3]);
+      const ties = [];
+      const written = found.map(({box}) => box);
+      const under = ([a, b, c, d]) => written.filter(box => [0.2, 0.4, 0.6, 0.8].some(f => {
+        const at = a + f * (c - a), from = b + f * (d - b);
+        return box[0] < at && at < box[1] && box[2] < from && from < box[3];
+      })).length;
       for (const mark of alone) {
         const {box, tied} = best(SPOTS.map(([side, down], i) => {
           const away = down ? 22 : 11, from = side > 0 ? mark.x + away : mark.x - away - mark.wide;
           const box = [from, from + mark.wide, mark.y + down - 7, mark.y + down + 6];
-          return {box, tied: down !== 0, cost: clashes(box) + i / 40};
+          const crossed = down ? ties.filter(cross(tie(mark, box))).length + under(tie(mark, box)) : 0;
+          return {box, tied: down !== 0, cost: clashes(box) + crossed + i / 40};
         }));
+        if (tied) ties.push(tie(mark, box));
+        written.push(box);
         found.push({mark, box, tied});
         taken.push(box);
       }
@@ -150,7 +164,7 @@ const view = {
         });
         const inside = box => box[0] > MARGIN.left && box[1] < width && box[2] > 0 && box[3] < height - MARGIN.bottom;
         const slope = at => Math.max(y(peak), y(peak) + (x(corner) - at) * (y(0.1) - y(1)) / (x(1) - x(0.1)));   // the roof's height
-        const struck = box => slope(box[1]) <= box[3] && slope(box[0]) >= box[2];
+        const struck = box => slope(box[1]) <= box[3] + 4 && slope(box[0]) >= box[2] - 4;
         const names = placed(named, inside, struck, taken);
         for (const {mark, box, tied} of names) {
           if (!tied) continue;
@@ -187,7 +201,7 @@ const view = {
     ui.legend([['A', 'at best on this GPU', 'ring'], ['hot', 'measured on this GPU', 'dot'], ['dim', 'of another precision', 'dot']]);
 
     const fold = ui.element('details', {}, ui.body);
-    ui.element('summary', {text: 'The kernels on this GPU as a table'}, fold);
+    ui.element('summary', {text: 'Kernels on this GPU: FLOP/byte and speeds'}, fold);
     const sheet = ui.element('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'kernels on this GPU'}, fold);
     function numbers() {
       const list = ui.element('table', {});

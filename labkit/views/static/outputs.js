@@ -36,7 +36,8 @@ const view = {
     const left = ui.element('div', {}, pictures);
     const right = ui.element('div', {style: 'flex:1 1 300px;min-width:0'}, pictures);
     const STRIP = 14, GAP = 6, HEAD = 18, EDGE = STRIP + GAP;
-    const side = width => width < 700 ? Math.min(width, 440) : 440;
+    const most = Math.max(rows, columns) > 64 ? 480 : 360;   // a playground's sliders and picture fit one screen
+    const side = width => width < 700 ? Math.min(width, most) : most;
     const cell = width => (width - EDGE) / Math.max(columns, rows);
 
     ui.canvas({
@@ -72,7 +73,7 @@ const view = {
             box(x0 + column * s, y0 + row * s, s, s, colour);
           }
         }
-        const more = Math.max(0, 4 - s) / 2;   // an output that is smaller than a mark is drawn as a mark
+        const more = Math.max(0, 5 - s) / 2;   // an output that is smaller than a mark is drawn as a mark
         owner.forEach((thread, i) => {
           if (thread !== warp * 32 + ui.step) return;
           box(x0 + i % columns * s - more, y0 + Math.floor(i / columns) * s - more, s + 2 * more, s + 2 * more, ui.colour('hot'));

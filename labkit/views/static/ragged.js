@@ -1,7 +1,7 @@
 // A matrix under the blocks that compute it; threads outside of it are hatched. The scale is one for all launches.
 const view = {
   start(ui, data) {
-    const {launches, stats, array} = data, SIDE = 300;
+    const {launches, stats, array} = data, SIDE = 400;
     const reach = Math.max(...launches.flatMap(({grid, block}) => [grid[0] * block[0], grid[1] * block[1]]));
     const sheet = ui.element('div', {class: 'row'}, ui.body);
     const left = ui.element('div', {}, sheet), right = ui.element('div', {style: 'flex:1 1 200px'}, sheet);

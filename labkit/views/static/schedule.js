@@ -50,8 +50,9 @@ const view = {
         g.fillText(more[1], Math.min(width, left + shown * w), 10);
         g.textAlign = 'center';
         for (let k = begin; k < begin + shown; k++) {
-          const wide = kind[k] === BARRIER ? 5 : w - 3, tall = high[k] * TALL - 5;
-          const from = x(k) + (w - wide) / 2, top = y(row[k]) + 2, past = k <= ui.step;
+          const aside = common.array && kind[k] !== BARRIER && !touched[k];   // an access to another array: a low box without text
+          const wide = kind[k] === BARRIER ? 5 : w - 3, tall = aside ? 7 : high[k] * TALL - 5;
+          const from = x(k) + (w - wide) / 2, top = y(row[k]) + (aside ? 7 : 2), past = k <= ui.step;
           g.fillStyle = ui.colour('card');
           g.fillRect(from, top, wide, tall);
           g.fillStyle = ui.colour(races[k] ? 'hot' : TONE[kind[k]], past ? 1 : 0.28);
@@ -62,7 +63,7 @@ const view = {
             g.moveTo(from + wide, top); g.lineTo(from + wide, top + 7); g.lineTo(from + wide - 7, top);
             g.fill();
           }
-          if (kind[k] !== BARRIER && w >= 22) {
+          if (kind[k] !== BARRIER && !aside && w >= 22) {
             g.font = `${Math.min(11, w * 0.36)}px ${mono}`;
             g.fillStyle = past ? on(races[k] ? 'hot' : TONE[kind[k]]) : ui.colour('fg');
             g.fillText(LETTER[kind[k]] + line[k], from + wide / 2, top + 13);
@@ -175,6 +176,7 @@ const view = {
     ui.legend([
       ['A', 'r: reads'], ['C', 'w: writes'], ...(kind.includes(2) ? [['B', 'a: updates (atomic)']] : []),
       ...(races.includes(true) ? [['hot', 'races with another warp (cut corner)']] : []),
+      ...(array && touched.some((one, k) => !one && kind[k] !== BARRIER) ? [['dim', `low: not an access to ${array.name}`, 0.5]] : []),
       ...(kind.includes(BARRIER) ? [['ink', 'barrier']] : []),
     ]);
     return walk;
