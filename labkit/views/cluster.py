@@ -66,7 +66,8 @@ def cluster(trace: Trace, x: str = "x", y: str = "y", sums: str = "moments") -> 
         f"Each block normalises what **is still in its shared memory**, and writes {count} of `{y}`. `{x}` "
         "was read once.",
     ]
-    exchanged = [0, 0, 0, *(per_block * blocks * (target + 1) for target in range(blocks))]
+    # What a block writes to itself is not sent.
+    exchanged = [0, 0, 0, *(per_block * (blocks - 1) * (target + 1) for target in range(blocks))]
     exchanged += [exchanged[-1]] * 2
     names = ["start", "copy", "sum", *(f"exchange {target + 1}" for target in range(blocks)), "merge", "normalise"]
     steps = len(names)

@@ -40,12 +40,12 @@ def test_means_of_pieces_differ_and_the_merged_one_is_the_kernel_s(run, view):
     assert f"**{channel.mean():.2f}**" in view.data["say"][11]
 
 
-def test_every_block_sends_four_numbers_to_every_block(view):
+def test_every_block_sends_four_numbers_to_every_other_block(view):
     assert view.data["say"][4].startswith(
         "Exchange, 2 of 8: every block writes its 4 numbers into the shared memory of"
     )
     sent = [row[1] for row in view.data["stats"]["values"]]
-    assert sent == ["0"] * 3 + [str(32 * (target + 1)) for target in range(8)] + ["256"] * 2
+    assert sent == ["0"] * 3 + [str(28 * (target + 1)) for target in range(8)] + ["224"] * 2
 
 
 def test_what_is_written_is_the_normalised_piece(run, view):
