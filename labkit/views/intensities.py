@@ -82,7 +82,10 @@ def _draw(axes, counted, formulas, sizes, size, ridge, ridge_name):
         axes.plot(counts.keys(), counts.values(), marker, color=COLOURS[colour], ms=6.5)
         axes.annotate(name, (last, line[-1]), (6, 0), textcoords="offset points", va="center", weight="bold")
     axes.axhline(ridge, color=COLOURS["fg"], linewidth=1.8, linestyle=(0, (5, 3)))
-    axes.annotate(ridge_name, (sizes[0], ridge), (0, 5), textcoords="offset points", ha="left", weight="bold")
+    middle = np.sqrt(sizes[0] * last)
+    crosses_late = any(formula(middle) < ridge <= formula(float(last)) for formula in formulas.values())
+    at, offset, side = (sizes[0], 5, "left") if crosses_late else (last, -13, "right")  # away from lines that cross
+    axes.annotate(ridge_name, (at, ridge), (0, offset), textcoords="offset points", ha=side, weight="bold")
     ticks = [sizes[0] * 4**k for k in range(int(np.log(last / sizes[0]) / np.log(4)) + 1)]
     axes.set_xticks(ticks, [f"{at:,}" for at in ticks])
     axes.xaxis.set_minor_locator(NullLocator())
