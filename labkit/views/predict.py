@@ -30,8 +30,11 @@ class Prediction(View):
     def handle_message(self, message):
         _guesses[self.question] = message["guess"]
 
-    def compare(self, actual: float | str) -> View:
-        """Show the guess against what was measured; without a guess, say what was measured."""
+    def compare(self, actual: float | str, found: str = "measured") -> View:
+        """Show the guess against what was measured; without a guess, say what was measured.
+
+        `found` says how the answer was found, if it was not measured: "modelled" or "computed".
+        """
         if not self._is_answer(actual):
             if self.choices:
                 raise ValueError(f"{actual!r} is not one of the choices: {', '.join(map(repr, self.choices))}")
@@ -44,9 +47,9 @@ class Prediction(View):
             "say": say,
             "marks": marks if is_scale else [],
             "unit": self.unit,
-            "table": table(("", self.unit or "answer"), (("your guess", guess), ("measured", measured))),
+            "table": table(("", self.unit or "answer"), (("your guess", guess), (found, measured))),
         }
-        return View("compare", f"Predicted and measured: {self.question}", data, _draw_still_scale)
+        return View("compare", f"Predicted and {found}: {self.question}", data, _draw_still_scale)
 
     def _is_answer(self, value):
         if self.choices:

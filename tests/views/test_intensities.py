@@ -17,6 +17,11 @@ def test_the_sentence_says_which_routines_are_beyond_the_ridge():
     assert view.data["table"]["rows"] == [["64", "0.21", "10.7"], ["128", "0.23", "21.3"]]
 
 
+def test_the_letter_of_the_size():
+    view = intensities("Only gemm grows", COUNTED, FORMULAS, size="h")
+    assert view.sentence.startswith("At h = 128, ") and view.data["table"]["columns"][0] == "h"
+
+
 @pytest.mark.parametrize(
     ("gpu", "precision", "end"), [("H100 SXM", "float16 tensor", ": none."), ("T4", "float32", ".")]
 )

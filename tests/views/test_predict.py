@@ -66,6 +66,12 @@ def test_choices_are_compared_as_words():
         predict("Which?", choices=choices).compare("same")
 
 
+def test_an_answer_of_a_model_is_not_called_measured():
+    view = guessed(7).compare(9, "modelled")
+    assert view.title.startswith("Predicted and modelled: ")
+    assert view.data["table"]["rows"][1][0] == "modelled"
+
+
 def test_a_guess_outlives_running_the_cell_again():
     guessed(7)
     assert predict("How many loads?").guess == 7

@@ -49,6 +49,9 @@ const view = {
         for (const side of sides) text(g, side, x(side), floor + 15, 'dim', 400, 11);
         text(g, 'side of the tile (queries for Q-outer, keys for KV-outer)', (left + right) / 2, floor + 28, 'dim', 400, 11);
         g.textAlign = 'left';
+        const ends = Object.fromEntries(Object.entries(curves).map(([name, lines]) => [name, y(lines[ui.step].at(-1)) + 4]));
+        let last = -Infinity;
+        for (const name of Object.keys(ends).sort((a, b) => ends[a] - ends[b])) last = ends[name] = Math.max(ends[name], last + 14);
         for (const [name, lines] of Object.entries(curves)) {
           g.strokeStyle = ui.colour(colours[name]);
           g.lineWidth = 2.5;
@@ -57,7 +60,7 @@ const view = {
           sides.forEach((side, n) => g.lineTo(x(side), y(lines[ui.step][n])));
           g.stroke();
           g.setLineDash([]);
-          text(g, name === 'standard' ? 'standard, least' : name, right + 6, y(lines[ui.step].at(-1)) + 4, 'fg', 600, 11);
+          text(g, name === 'standard' ? 'standard, least' : name, right + 6, ends[name], 'fg', 600, 11);
         }
         if (head_dims[ui.step] !== counted_at) return;
         for (const {name, side, value} of dots) {

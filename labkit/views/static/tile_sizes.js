@@ -11,13 +11,13 @@ const view = {
     const kb = bytes => `${Math.round(bytes / 1024).toLocaleString('en')} KB`;
     const sum = array => array.reduce((a, b) => a + b, 0);
 
-    const labels = ['queries of a tile', 'keys of a tile', 'head_dim', 'format'];
-    const sliders = ui.element('div', {class: 'sliders'}, ui.body);
+    const labels = ['queries', 'keys', 'head_dim', 'format'];
+    const sliders = ui.element('div', {class: 'sliders', style: 'display:grid;grid-template-columns:repeat(auto-fit,minmax(195px,1fr))'}, ui.body);
     labels.forEach((name, axis) => {
-      const label = ui.element('label', {class: 'slider', style: 'flex:1 1 200px'}, sliders);
+      const label = ui.element('label', {class: 'slider', style: 'flex-wrap:nowrap'}, sliders);
       ui.element('span', {class: 'name', text: name}, label);
-      const input = ui.element('input', {type: 'range', min: 0, max: values[axis].length - 1, value: at[axis], 'aria-label': name, style: 'min-width:60px'}, label);
-      const output = ui.element('output', {class: 'num', style: axis === FORMAT ? 'min-width:5em' : ''}, label);
+      const input = ui.element('input', {type: 'range', min: 0, max: values[axis].length - 1, value: at[axis], 'aria-label': axis < WIDTH ? `${name} of a tile` : name, style: 'min-width:60px'}, label);
+      const output = ui.element('output', {class: 'num', style: axis === FORMAT ? 'min-width:5em' : 'min-width:2.2em'}, label);
       const told = () => { output.textContent = chosen(axis); input.setAttribute('aria-valuetext', chosen(axis)); };
       input.oninput = () => {
         at[axis] = Number(input.value);

@@ -1,0 +1,53 @@
+"""Numbers that the chapters on FlashAttention state in prose, held against the record of attention."""
+
+import pytest
+
+from labkit import places, results
+from labkit.book.contents import source
+
+pytestmark = pytest.mark.skipif(places.CHECKOUT is None, reason="reads a checkout")
+
+H100 = "nvidia-h100-80gb-hbm3"
+
+
+def read(slug):
+    return source(places.PACKAGE.parent / "notebooks", slug).read_text(encoding="utf-8")
+
+
+def gains(new, old, **where):
+    """How many times faster one step is than another, on each problem in bfloat16 that has both."""
+    rows = results.load("attention", H100).select(dtype="bfloat16", **where)
+    times_ms = {(row["step"], row["problem"]): row["time_ms"] for row in rows}
+    return [times_ms[old, name] / time_ms for (step, name), time_ms in times_ms.items() if step == new]
+
+
+def span(ratios):
+    return f"{min(ratios):.2f}x to {max(ratios):.2f}x"
+
+
+def test_fused_over_stored_scores():
+    rows = results.load("attention", H100).select(dtype="bfloat16", causal=False, step="mma")
+    times_ms = {(row["problem"], row["baseline"]): row["baseline_time_ms"] for row in rows}
+    over = {
+        (name, row["head_dim"]): row["baseline_time_ms"] / times_ms[row["problem"], "flash"]
+        for row in rows
+        if (name := row["baseline"]).startswith("standard")
+    }
+    text = read("flash-attention")
+    assert f"too bold for 256 ({over['standard (torch)', 256]:.1f}x)" in text
+    assert f"fails for 256 ({over['standard (labkit)', 256]:.1f}x)" in text
+    assert over["standard (torch)", 64] > 4 and 2 < over["standard (labkit)", 64] < 4
+    at_4096 = [row for row in rows if row["problem"] == "4x16x4096x128" and row["baseline"] == "standard (torch)"]
+    assert f"it is {at_4096[0]['baseline_time_ms'] / times_ms['4x16x4096x128', 'flash']:.1f}x against" in text
+
+
+def test_ping_pong_on_top_of_overlap():
+    without, causal = (max(gains("ping_pong", "overlap", causal=causal)) - 1 for causal in (False, True))
+    said = f"gains {without:.0%} at best without a mask, and up to {causal:.0%} with a causal mask"
+    assert said in read("flash-attention-2-and-3")
+
+
+def test_measured_factors_that_the_model_is_held_against():
+    where = {"causal": False, "head_dim": 128}
+    measured = (span(gains(step, "wgmma", **where)) for step in ("overlap", "persistent"))
+    assert f"they are {' and '.join(measured)}" in read("flash-attention-2-and-3")
