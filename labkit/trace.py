@@ -76,7 +76,8 @@ class SiteCounters:
     beyond one per request (two for 64 bits per lane, four for 128, and half as many for loads whose lanes read the same
     address in pairs). l1_hits: sectors of loads found in L1; stores never hit it. l2_hits: sectors that missed L1 and
     were found in the L2 partition next to the SM. alone: loads from a shared array with no copy to it in flight, in a
-    kernel with asynchronous copies. For a sample of the grid these are estimates, and `l2_hits` is None.
+    kernel with asynchronous copies. For a sample of the grid these are estimates, and `l2_hits` is None. past_l1: loads
+    that bypass L1.
     """
 
     site: Site
@@ -89,6 +90,7 @@ class SiteCounters:
     l1_hits: int = 0
     l2_hits: int | None = 0
     alone: int = 0
+    past_l1: bool = False
 
 
 @dataclass(frozen=True)

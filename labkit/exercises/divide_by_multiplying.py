@@ -39,8 +39,8 @@ def make_launch(rng, count, numerator, denominator):
 EXERCISE = Exercise(
     title="Divide by multiplying",
     task="Divide all n of 32 bits, rounding down. The multiplier needs 33 bits for that, "
-    "2**(32 + shift) / d rounded up, and you are given it less 2**32: put the highest bit back. You are not given d, "
-    "which may be 2.5. Unlike `divided`, n may use all 32 bits, so do not double it.",
+    "2^(32 + shift) / d rounded up, and you are given it minus 2^32: put the highest bit back. You are not given d, "
+    "which may be 2.5. Unlike in `fast_divide`, n may use all 32 bits, so do not double it.",
     points=3,
     function="divide",
     make_launch=make_launch,

@@ -91,8 +91,9 @@ def _site_counters(launch, totals) -> list[SiteCounters]:
             l1_hits=int(row[L1_HITS]),
             l2_hits=None if launch.plan else int(row[L2_HITS]),
             alone=int(row[ALONE]),
+            past_l1=number in launch.program.past_l1,
         )
-        for site, row in zip(launch.sites, totals)
+        for number, (site, row) in enumerate(zip(launch.sites, totals))
     ]
 
 

@@ -51,12 +51,17 @@ class Replay:
 
 
 def replay_launch(trace: Trace, steps: int = 20_000) -> Replay:
-    """Send the first sampled loads of global arrays through the empty L1 of the SM that each block ran on."""
+    """Send the first sampled loads of global arrays through the empty L1 of the SM that each block ran on.
+
+    Loads that bypass L1 are left out.
+    """
     device, threads = gpu(trace.gpu), prod(trace.block)
     sites = [counters.site for counters in trace.sites]
-    loads = [i for i, site in enumerate(sites) if site.space == "global" and site.kind == "load"]
-    arrays = tuple(trace.array(name) for name in dict.fromkeys(sites[i].array for i in loads))
+    in_l1 = [site.space == "global" and site.kind == "load" for site in sites]
+    loads = [i for i, counted in enumerate(trace.sites) if in_l1[i] and not counted.past_l1]
     rows = np.flatnonzero(np.isin(trace.samples.site, loads))
+    sampled = set(trace.samples.site[rows].tolist())
+    arrays = tuple(trace.array(name) for name in dict.fromkeys(sites[i].array for i in loads if i in sampled))
     shown_rows = rows[:steps]
     number_of_array = {info.name: i for i, info in enumerate(arrays)}
     array = np.array([number_of_array[sites[site].array] for site in trace.samples.site[shown_rows]], np.int64)

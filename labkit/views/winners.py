@@ -44,8 +44,9 @@ def winners(
     Controls choose how many images there are, their side, how much workspace may be taken, and the format. Rankings are
     predictions, each made by `conv.heuristic` for the problem of that cell, with 16 bits for channels last; a format
     other than float32 shows how much faster it is. A cell is marked where layers with so many images, channels and
-    taps, and about that side, were timed on a GPU: by what the algorithm predicted for them lost to the fastest. They
-    were timed with any workspace, and are marked where that is chosen.
+    taps, and about that side, were timed on a GPU: by what the algorithm predicted for them lost to the fastest. Where
+    another family is predicted for them than for the cell, since they have other sizes, the mark is a ring. They were
+    timed with any workspace, and are marked where that is chosen.
 
     Parameters
     ----------
@@ -63,6 +64,11 @@ def winners(
     axes = {"sides": sides, "batches": batches, "channels": channels, "taps": taps}
     data = _rankings(filters, formats, limits_mb, **axes)
     data["records"] = [found for f in formats for found in _recorded(machine, f, **axes)] if machine else []
+    order = unpack(data["order"])
+    for record in data["records"]:
+        side, batch, channel, tap = record["cell"]
+        number = order[formats.index(record["format"]), side, batch, data["unlimited"], channel, tap, 0]
+        record["is_alike"] = record["predicted"].partition("/")[0] == data["families"][number]
     data["tf32"] = _timed_in_tf32(machine, **axes) if machine else []
     data["machine"] = machine
     return View("winners", "Winners: the algorithm ranked first, by filter and channels", data, draw_still)
@@ -147,12 +153,13 @@ def _recorded(machine, format, **axes):
         cell = find_cell(measured.problem, **axes)
         if cell is None:
             continue
-        best = str(conv.heuristic(measured.problem, format).best)
+        first = next(row for row in conv.heuristic(measured.problem, format) if not row.reason)
+        best = str(first.algorithm)
         fastest_ms = measured.ours[measured.fastest].time_ms
         predicted_ms = measured.ours[best].time_ms if best in measured.ours else None
         loss = None if predicted_ms is None else predicted_ms / fastest_ms - 1
         row = {"format": format, "cell": cell, "layer": layer_name(measured.problem), "fastest": measured.fastest}
-        row |= {"time_ms": fastest_ms, "predicted": best, "predicted_ms": predicted_ms}
+        row |= {"time_ms": fastest_ms, "predicted": best, "predicted_ms": predicted_ms, "estimate_ms": first.time_ms}
         layers.append(row | {"loss": loss if loss is None or loss >= TIE else 0})
     return layers
 
@@ -181,11 +188,13 @@ def draw_still(figure, data, step):
     order, names = unpack(data["order"])[f, h, b, m], data["names"]
     stills.set_size_and_title(figure, data, step, 8.4, 4.4)
     axes = figure.subplots()
-    losses = {}  # the largest of each cell
+    losses, others = {}, set()  # the largest of each cell, and cells with a record of another family
     for record in data["records"]:
         is_shown = record["cell"][:2] == [h, b] and record["format"] == data["formats"][f]
-        if m == data["unlimited"] and is_shown and record["loss"] is not None:
-            place = tuple(record["cell"][2:])
+        place = tuple(record["cell"][2:])
+        if m == data["unlimited"] and is_shown and not record["is_alike"]:
+            others.add(place)
+        elif m == data["unlimited"] and is_shown and record["loss"] is not None:
             losses[place] = max(losses.get(place, 0), record["loss"])
     for c, t in np.ndindex(order.shape[:2]):
         number = order[c, t, 0]
@@ -194,7 +203,7 @@ def draw_still(figure, data, step):
         square = {"facecolor": COLOURS[colour], "alpha": 0.35, "linewidth": 0}
         axes.add_patch(Rectangle((t - 0.48, c - 0.48), 0.96, 0.96, **square))
         loss = losses.get((c, t))
-        mark = "" if loss is None else f" +{loss:.0%}" if loss else " ●"
+        mark = (" ○" if (c, t) in others else "") if loss is None else f" +{loss:.0%}" if loss else " ●"
         stills.write(axes, t, c, f"{letter}\n{name.partition('/')[2]}{mark}", fontsize=8, color=COLOURS["fg"])
     axes.set_xlim(-0.5, order.shape[1] - 0.5)
     axes.set_ylim(order.shape[0] - 0.5, -0.5)

@@ -150,3 +150,17 @@ def test_stores_of_a_launch_pass_l1_by():
     load, store = loads.sites
     stores = replace(loads, sites=(load, replace(store, site=replace(store.site, kind="store"))))
     assert replay_launch(stores).line.tolist() == [1]
+
+
+@cuda.jit
+def past_l1(x, y, out):
+    i = cuda.grid(1)
+    out[i] = x[i] + cuda.ldcg(y, i)
+    if i > 99:
+        out[i] = y[i]  # does not run
+
+
+def test_loads_that_bypass_l1_are_left_out():
+    x = np.ones(32, np.float32)
+    run = labkit.simulate(past_l1, 1, 32, x, x.copy(), np.zeros(32, np.float32))
+    assert [info.name for info in replay_launch(run).arrays] == ["x"]

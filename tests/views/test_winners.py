@@ -83,12 +83,26 @@ def test_cells_are_marked_where_layers_were_timed():
         assert axes["taps"][tap] == one.problem.R and one.problem.H / axes["sides"][side] <= SIDE_FACTOR
         best = str(conv.heuristic(one.problem, record["format"]).best)
         assert (record["predicted"], record["fastest"]) == (best, one.fastest)
+        assert record["estimate_ms"] == conv.heuristic(one.problem, record["format"])[0].time_ms
         if best in one.ours:
             loss = one.ours[best].time_ms / record["time_ms"] - 1
             assert record["loss"] == pytest.approx(loss if loss >= TIE else 0)
         else:
             assert record["predicted_ms"] is record["loss"] is None
     assert {(56, 16, 64, 9), (14, 64, 512, 3), (56, 64, 64, 3)} <= shown
+
+
+def test_a_layer_for_which_another_family_is_predicted_does_not_confirm_its_cell(tmp_path):
+    axes = {"sides": (14,), "taps": (3,), "channels": (256,), "batches": (64,), "limits_mb": (None,)}
+
+    def mark(filters):
+        view = winners(**axes, filters=filters, formats=("float32",))
+        view.save_png(tmp_path / "winners.svg")
+        (record,) = view.data["records"]
+        return record["is_alike"], [sign for sign in "●○" if sign in (tmp_path / "winners.svg").read_text()]
+
+    assert mark(256) == (True, ["●"]), "the layer that was timed: an FFT won, as predicted"
+    assert mark(128) == (False, ["○"]), "Winograd is predicted for half the filters"
 
 
 def test_layers_in_tf32_are_shown_with_our_best_of_float32(monkeypatch):

@@ -118,8 +118,10 @@ const view = {
       g.restore();
     }
 
+    const holds = kind => runs.some(run => run.spans.some((value, n) => n % 4 === 1 && value === kind));
     ui.legend([
-      ...(runs.some(run => run.lanes[0] === 'copies') ? [['B', 'copies arriving', 0.85], ['B', 'waits for a copy', 'line']] : []), ['C', 'exp2', 0.9], ['C', 'other arithmetic', 0.42],
+      ...(runs.some(run => run.lanes[0] === 'copies') ? [['B', 'copies arriving', 0.85], ['B', 'waits for a copy', 'line']] : []),
+      ...(holds(1) ? [['C', 'exp2', 0.9]] : []), ...(holds(2) ? [['C', 'other arithmetic', 0.42]] : []),
       ...common.products.map((name, n) => ['A', `${name} on tensor cores`, n ? 0.5 : 0.95]),
       ['hot', 'tensor cores idle', 'hatch'], ['A', 'waits for products', 'line'],
       ['dim', 'waits for others', 'line'],

@@ -59,8 +59,15 @@ const view = {
       : data.records.filter(one => one.format === choice && isHere(one, row, column));
     const inTF32 = (row, column) => tf32.find(({cell}) => cell[1] === at.batch && cell[2] === row && cell[3] === column);  // of any side
     const loss = (row, column) => {
-      const known = here(row, column).filter(one => one.loss !== null);
+      const known = here(row, column).filter(one => one.is_alike && one.loss !== null);
       return known.length ? Math.max(...known.map(one => one.loss)) : null;
+    };
+    // The mark of a cell, and the same in words: how its prediction fared on layers that were timed.
+    const marked = (row, column) => {
+      const lost = loss(row, column);
+      if (lost === null) return here(row, column).some(one => !one.is_alike)
+        ? ['○', '; timed with another number of filters, for which another family is predicted'] : ['', ''];
+      return lost === 0 ? ['●', '; timed, and the fastest'] : [percent(lost), `; timed, ${percent(lost)} over the fastest`];
     };
     // How much faster a cell is than in the first format; null where it is the first, or nothing is known.
     const gain = (row, column) => {
@@ -122,14 +129,13 @@ const view = {
     }
     function paint() {
       cells.forEach((line, row) => line.forEach((button, column) => {
-        const [colour, strength, large, small, words] = content(row, column), lost = loss(row, column);
+        const [colour, strength, large, small, words] = content(row, column), [sign, told] = marked(row, column);
         button.replaceChildren();
         button.style.cssText = 'position:relative;min-width:0;min-height:42px;padding:2px 1px;line-height:1.15;overflow:hidden;'
           + `border:2px solid transparent;border-radius:4px;background:color-mix(in srgb,var(--${colour}) ${strength}%,var(--card))`;
         ui.element('b', {text: large, style: 'display:block;font-size:14px'}, button);
         ui.element('span', {text: small, style: 'display:block;font-size:11px;white-space:nowrap'}, button);
-        const told = lost === null ? '' : lost === 0 ? '; timed, and as predicted' : `; timed, ${percent(lost)} over the fastest`;
-        if (told) ui.element('span', {text: lost === 0 ? '●' : percent(lost), 'aria-hidden': 'true', style: 'position:absolute;top:0;right:4px;font-size:11px'}, button);
+        if (sign) ui.element('span', {text: sign, 'aria-hidden': 'true', style: 'position:absolute;top:0;right:4px;font-size:11px'}, button);
         button.setAttribute('aria-label', `${taps[column]} x ${taps[column]} taps, ${channels[row]} channels: ${words}${told}`);
       }));
       mark();
@@ -159,7 +165,8 @@ const view = {
       }
       if (here_.length) ui.say(ui.element('p', {style: 'margin:8px 0 0'}, panel), `**Timed** on ${data.machine}, any workspace:`);
       for (const one of here_) {
-        const agrees = one.predicted === one.fastest ? 'as predicted' : one.predicted_ms === null
+        const agrees = one.predicted === one.fastest
+          ? `the winner was predicted, its time is ${(one.time_ms / one.estimate_ms).toFixed(2)}x the prediction` : one.predicted_ms === null
           ? `predicted was \`${one.predicted}\`, which was not timed` : `predicted was \`${one.predicted}\`, ${ms(one.predicted_ms)}`;
         note(`${one.layer}: \`${one.fastest}\` **${ms(one.time_ms)}**; ${agrees}.`);
       }
@@ -183,7 +190,8 @@ const view = {
       else ui.say(said, `${start} ${of}, ranked first ${told}.`);
     }
     ui.legend([...Object.entries(looks).map(([family, [colour, letter]]) => [colour, `${letter}: ${family}`, 0.5]),
-      ['card', '● timed, and as predicted'], ['card', '+4% timed: the prediction took so much longer than the fastest'],
+      ['card', '● timed, and the fastest'], ['card', '+4% timed: the prediction took so much longer than the fastest'],
+      ['card', '○ timed with another number of filters, for which another family is predicted'],
       ...(choices.length > 1 ? [['card', `2.0x: speed relative to the best ${formats[0]}, the stronger the faster`]] : [])]);
     follow();
   },
