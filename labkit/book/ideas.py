@@ -5,7 +5,7 @@ from labkit.views import Idea
 
 # Year, authors, title, idea, kind, chapter. Where a chapter or a docstring cites a publication, its year is from there;
 # for those in CONFIRMED it was looked up.
-_IDEAS = [
+_IDEAS: list[tuple[int, str, str, str, str, str]] = [
     (1962, "Welford", "Note on a Method for Calculating Corrected Sums of Squares and Products",
      "mean and squares in one pass", "arithmetic", "batchnorm-fused"),
     (1965, "Cooley and Tukey", "An Algorithm for the Machine Calculation of Complex Fourier Series",
@@ -79,7 +79,7 @@ CONFIRMED = {  # publications that no chapter cites with this year, and where th
 
 def ideas() -> list[Idea]:
     """Return the ideas in the order of their years, with the numbers of their chapters."""
-    return [Idea(*texts, chapter=_number(slug)) for *texts, slug in _IDEAS]
+    return [Idea(*idea[:5], chapter=_number(idea[5])) for idea in _IDEAS]
 
 
 def _number(slug: str) -> str:

@@ -101,7 +101,7 @@ def _draw(axes, figures, gpus, counts):
             f"{marker} {last / figures[name][0]:.1f}x", (len(gpus) - 1, last / figures[name][0]), (8, 0),
             textcoords="offset points", va="center", weight="bold", color=COLOURS[LINES[name][1]],
         )  # fmt: skip
-    axes.set(yscale="log", xlim=(-0.4, len(gpus) - 0.25), ylabel=f"relative to {gpus[0]}")
+    axes.set(yscale="log", xlim=(-0.4, len(gpus) - 0.25), ylim=(0.72, None), ylabel=f"relative to {gpus[0]}")
     ticks = [1, 2, 4, 8, 16]
     axes.set_yticks(ticks, [f"{tick}x" for tick in ticks])
     axes.yaxis.set_minor_locator(NullLocator())

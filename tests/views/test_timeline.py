@@ -30,7 +30,8 @@ def test_an_idea_has_a_known_kind():
 def test_generations_follow_the_published_figures(tmp_path):
     view = generations("A title", steps={"V100": 67})
     assert view.sentence == (
-        "From V100 to B200 the peak (float16 tensor) grows 18x, bandwidth 8.56x. The ridge moves from 139 to 292 FLOP/byte."
+        "From V100 to B200 the peak (float16 tensor) grows 18x, bandwidth 8.56x. The ridge moves from 139 to "
+        "292 FLOP/byte."
     )
     rows = view.data["table"]["rows"]
     assert [row[0] for row in rows] == ["V100", "A100 SXM", "H100 SXM", "B200"]

@@ -17,7 +17,7 @@ const view = {
       label: 'speed of every step, relative to the fastest library', maxWidth: 970,
       height: () => TOP + (ladders.length - 1) * ROW + ROW + most * UNFOLDED + 6 + UNDER,
       paint(g, width, height) {
-        const left = width < 560 ? 158 : 206, right = width - 14, bottom = height - UNDER, open = chosen();
+        const left = width < 560 ? 178 : 206, right = width - 14, bottom = height - UNDER, open = chosen();
         const x = value => left + 8 + Math.log(value / low) / Math.log(high / low) * (right - left - 8);
         const write = (text, at, y, colour, weight = 400, size = 12, mono = false) => {
           g.font = `${weight} ${size}px ${mono ? 'ui-monospace, Menlo, monospace' : 'system-ui, sans-serif'}`;
