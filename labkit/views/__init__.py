@@ -17,6 +17,7 @@ from labkit.views.filtering import filtering
 from labkit.views.findings import findings
 from labkit.views.format_map import format_map
 from labkit.views.fragments import fragments
+from labkit.views.generations import generations
 from labkit.views.grid_to_lane import grid_to_lane
 from labkit.views.inspector import inspector
 from labkit.views.intensities import intensities
@@ -61,26 +62,28 @@ from labkit.views.tile_errors import tile_errors
 from labkit.views.tile_sizes import tile_sizes
 from labkit.views.tile_transform import tile_transform
 from labkit.views.tiling import tiling
+from labkit.views.timeline import Idea, timeline
 from labkit.views.transposing import transposing
 from labkit.views.variance_errors import variance_errors
 from labkit.views.walks import walks
 from labkit.views.warp_loads import warp_loads
 from labkit.views.warp_timeline import warp_timeline
 from labkit.views.waves import waves
+from labkit.views.whole_ladder import Rung, whole_ladder
 from labkit.views.window import window
 from labkit.views.winners import winners
 from labkit.views.workspace_limits import workspace_limits
 from labkit.views.wraparound import wraparound
 
 __all__ = [
-    "Standing", "agreement", "attention_errors", "attention_row", "banks", "butterflies", "cache", "cached_tiles",
-    "ceilings", "chained_fragments", "cluster", "collapse", "compare_outputs", "divergence", "dq_sums", "filtering",
-    "findings", "format_map", "fragments", "grid_to_lane", "hit_rates", "inspector", "intensities", "io_curve",
-    "key_order", "ladder", "landscape", "latency_hiding", "lowered_sizes", "lowering", "mbarriers", "memory",
-    "memory_order", "misses", "number_line", "occupancy", "outputs", "passes", "pipeline", "pixel_rows", "playground",
-    "predict", "ragged", "records", "register_file", "relative", "rescaled_output", "rescaling", "roofline",
-    "rotation", "schedule", "score_tiles", "sectors", "shuffles", "spectral_product", "spectrum", "split_cache",
-    "suitability", "swizzle", "terms", "tile_errors", "tile_sizes", "tile_transform", "tiling", "transposing",
-    "variance_errors", "walks", "warp_loads", "warp_timeline", "waves", "window", "winners", "workspace_limits",
-    "wraparound",
+    "Idea", "Rung", "Standing", "agreement", "attention_errors", "attention_row", "banks", "butterflies", "cache",
+    "cached_tiles", "ceilings", "chained_fragments", "cluster", "collapse", "compare_outputs", "divergence", "dq_sums",
+    "filtering", "findings", "format_map", "fragments", "generations", "grid_to_lane", "hit_rates", "inspector",
+    "intensities", "io_curve", "key_order", "ladder", "landscape", "latency_hiding", "lowered_sizes", "lowering",
+    "mbarriers", "memory", "memory_order", "misses", "number_line", "occupancy", "outputs", "passes", "pipeline",
+    "pixel_rows", "playground", "predict", "ragged", "records", "register_file", "relative", "rescaled_output",
+    "rescaling", "roofline", "rotation", "schedule", "score_tiles", "sectors", "shuffles", "spectral_product",
+    "spectrum", "split_cache", "suitability", "swizzle", "terms", "tile_errors", "tile_sizes", "tile_transform",
+    "tiling", "timeline", "transposing", "variance_errors", "walks", "warp_loads", "warp_timeline", "waves",
+    "whole_ladder", "window", "winners", "workspace_limits", "wraparound",
 ]  # fmt: skip

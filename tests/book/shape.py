@@ -15,12 +15,13 @@ MOVING = set(
     "occupancy outputs passes pipeline pixel_rows playground ragged register_file rescaled_output "
     "rescaling rotation schedule score_tiles sectors shuffles spectral_product spectrum split_cache "
     "suitability swizzle terms tile_sizes tile_transform tiling transposing walks warp_loads "
-    "warp_timeline waves window winners workspace_limits wraparound".split()
+    "warp_timeline waves whole_ladder window winners workspace_limits wraparound".split()
 )
 CHARTS = {
     "agreement",
     "attention_errors",
     "ceilings",
+    "generations",
     "hit_rates",
     "intensities",
     "lowered_sizes",
@@ -29,6 +30,7 @@ CHARTS = {
     "relative",
     "roofline",
     "tile_errors",
+    "timeline",
     "variance_errors",
 }
 END = re.compile(r"^## Exercises", re.M)

@@ -57,6 +57,7 @@ from labkit.views import (
     walks,
     warp_loads,
     warp_timeline,
+    whole_ladder,
     window,
     winners,
     workspace_limits,
@@ -68,6 +69,7 @@ from tests.views.test_key_order import run as packed_fours
 from tests.views.test_pixel_rows import run as gathered
 from tests.views.test_transposing import run as transposed
 from tests.views.test_walks import along_rows, down_columns
+from tests.views.test_whole_ladder import RUNGS
 
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(120)]
 
@@ -193,6 +195,7 @@ def pages(tmp_path_factory):
         "banks": banks(product),
         "inspector": inspector(followed),
         "window": window(walked),
+        "whole_ladder": whole_ladder(RUNGS, "A GPU"),
         "wraparound": wraparound(conv.circular(np.ones((20, 28), np.float32), np.ones((1, 5, 5), np.float32))),
         "spectrum": spectrum(SPECTRA.x, SPECTRA.X),
         "spectral_product": spectral_product(SPECTRA),
@@ -388,6 +391,7 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
         "banks",
         "inspector",
         "window",
+        "whole_ladder",
         "lowering",
         "pixel_rows",
         "format_map",
