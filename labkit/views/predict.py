@@ -6,6 +6,7 @@ from numbers import Real
 
 from labkit.table import short_number
 from labkit.views.base import COLOURS, View, table
+from labkit.views.wording import type_name
 
 # Guesses of this session by their question, so that running the cell again does not lose them.
 _guesses: dict[str, float | str] = {}
@@ -58,7 +59,18 @@ class Prediction(View):
 
 
 def predict(question: str, unit: str = "", choices: Sequence[str] = ()) -> Prediction:
-    """Ask before the run: a number (with its unit), or one of the choices."""
+    """Ask before the run: a number (with its unit), or one of the choices.
+
+    Raises
+    ------
+    TypeError
+        The question or the unit is no text, or the choices are no list of texts.
+    """
+    for name, text in {"question": question, "unit": unit}.items():
+        if not isinstance(text, str):
+            raise TypeError(f"{name} is a text, not {type_name(text)}: give possible answers as choices=[...].")
+    if isinstance(choices, str) or not all(isinstance(choice, str) for choice in choices):
+        raise TypeError(f"choices are a list of texts, not {choices!r}.")
     return Prediction(question, unit, choices)
 
 

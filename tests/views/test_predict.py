@@ -107,3 +107,17 @@ def test_a_guess_of_another_kind_under_the_same_question_does_not_count():
     guessed("slower", choices=("faster", "slower"))
     assert predict("How many loads?").guess is None
     assert "You made no guess" in repr(predict("How many loads?").compare(3))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("Which?", ["one", "two"]), "unit is a text, not a list: give possible answers as choices="),
+        ((3,), "question is a text"),
+        (("Which?", "", "ab"), "choices are a list of texts, not 'ab'"),
+        (("Which?", "", [1, 2]), "choices are a list of texts"),
+    ],
+)
+def test_arguments_in_the_wrong_place_are_told(arguments, message):
+    with pytest.raises(TypeError, match=message):
+        predict(*arguments)
