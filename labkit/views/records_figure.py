@@ -97,15 +97,16 @@ class RecordsChart:
         axes.set(xlabel=self.x, ylabel=self.y)
         if self.peak:
             axes.plot([first, last], [self.peak.value] * 2, color=COLOURS["fg"], linewidth=1.8)
-            end, side = max(((first, "left"), (last, "right")), key=lambda end: self._distance_from_peak(end[0]))
+            peak = self.peak.value
+            end, side = max(((first, "left"), (last, "right")), key=lambda end: self._distance(peak, end[0]))
             style = {"textcoords": "offset points", "weight": "bold", "ha": side, "bbox": BEHIND}
             axes.annotate(self.peak.text, (end, self.peak.value), (0, 6), **style)
         self._names_at_the_end(axes)
 
-    def _distance_from_peak(self, place):
-        """Return how far the nearest line is from the peak at a place, as a factor."""
+    def _distance(self, value, place):
+        """Return how far the nearest line is from a value at a place, as the logarithm of their ratio."""
         values = [one.values[place] for one in self.series if one.values.get(place)]
-        return min((abs(log(self.peak.value / value)) for value in values), default=inf)
+        return min((abs(log(value / other)) for other in values), default=inf)
 
     def _scale(self, axes):
         """Scale the y axis from 0, or logarithmically if values differ by a large factor."""
