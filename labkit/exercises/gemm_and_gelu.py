@@ -75,10 +75,10 @@ def gelu(x):
 
 EXERCISE = Exercise(
     title="GEMM and GELU in a pipeline",
-    task="Store C = GELU(A @ B), where GELU(x) = x/2 (1 + erf(x / √2)). Blocks of 16 x 16 threads take 16 x 16 of C. "
-    "Bring tiles of 16 x 16 of A and of B by `ptx.cp_async` into two stages. While one stage is multiplied, the copies "
-    "into the other must be in flight. There is one barrier for each pair of tiles, and each element of A and B is "
-    "loaded once for each block.",
+    task="Store C = GELU(A @ B), where GELU(x) = x/2 (1 + erf(x / √2)). Blocks of 16 x 16 threads compute 16 x 16 of "
+    "C. Load tiles of 16 x 16 of A and of B with `ptx.cp_async` into two stages. While one stage is multiplied, the "
+    "copies into the other must be in flight. There is one barrier for each pair of tiles, and each element of A and "
+    "B is loaded once for each block.",
     points=4,
     function="gemm_gelu",
     make_launch=make_launch,

@@ -63,10 +63,10 @@ def make_launch(rng, queries, keys):
 
 EXERCISE = Exercise(
     title="The missing arrive",
-    task="Warp 0 brings tiles of keys into a ring of two stages, and lets the next copy run while it waits for the one "
-    "before. Two warps of consumers find the largest score of each query. Of what the warps tell one another one "
-    "arrival is missing, so that the block hangs. Another comes too early, which a GPU shows now and then. "
-    "Repair both; keep the ring, and the one `cuda.syncthreads()`.",
+    task="Warp 0 loads tiles of keys into a ring of two stages, and lets the next copy run while it waits for the "
+    "previous one. Two warps of consumers find the largest score of each query. Of the arrivals "
+    "at the barriers, one is missing, so that the block hangs. Another comes too early, which a GPU shows only "
+    "sometimes. Fix both; keep the ring, and the one `cuda.syncthreads()`.",
     points=3,
     function="largest_scores",
     make_launch=make_launch,

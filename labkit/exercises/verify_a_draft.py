@@ -65,7 +65,7 @@ def make_launch(rng, keys, queries):
 EXERCISE = Exercise(
     title="Verify a draft",
     task="A small model has guessed the next few tokens, and the large model checks all of them at once: each has a "
-    "query, and its key and value already stand at the end of the cache. Query i is at position i + keys - queries, "
+    "query, and its key and value are already at the end of the cache. Query i is at position i + keys - queries, "
     "and sees key j if j <= position. Each block has a part of 32 keys, and writes for each query O and log-sum-exp of "
     "this part, as a split does. The keys and values are read once for all queries. A query that sees no key of a part "
     "has O = 0 and a log-sum-exp of -inf there.",

@@ -53,7 +53,7 @@ def dq_sums(problem: AttentionBackward, operands: tuple, adding: Trace, owners: 
     rows = shares.shape[2]
     common = {"rows": [f"{n * rows} to {(n + 1) * rows - 1}" for n in range(shares.shape[1])], "blocks": len(visits)}
     data = {**choices[0], "kept": choices, "chosen": 0, "common": common}
-    return View("dq_sums", "Who adds up dQ?", data, draw_still)
+    return View("dq_sums", "Which block adds up dQ?", data, draw_still)
 
 
 # --- from the run ----------------------------------------------------------------------------------

@@ -70,7 +70,7 @@ def warp_timeline(
         "gpu": next(iter(lines[words].values())).gpu.name if (words := next(iter(ORDERS))) else "",
     }
     data = {**drawn[0], "chosen": 0, "kept": drawn, "common": common, "start": INSTANTS}
-    return View("warp_timeline", f"Who works when: {join([f'`{name}`' for name in runs])}", data, draw_still)
+    return View("warp_timeline", f"What runs when: {join([f'`{name}`' for name in runs])}", data, draw_still)
 
 
 def _order(lines: Mapping[str, Timeline], product_names, longest) -> dict:
