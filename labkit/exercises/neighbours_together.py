@@ -12,7 +12,7 @@ def make_launch(rng, size, threads):
     x = rng.standard_normal(size, np.float32)
     sectors = -(-size // 8)
     return Launch(
-        label=f"{size} elements, {PER_THREAD} a thread, blocks of {threads}",
+        label=f"{size} elements, {PER_THREAD} per thread, blocks of {threads}",
         args=(x, unwritten_array((size,))),
         outputs={1: expect(2 * x.astype(np.float64))},
         grid=grid_for((size,), (PER_THREAD * threads,)),

@@ -27,7 +27,7 @@ def make_launch(rng, size, threads, a):
 
 EXERCISE = Exercise(
     title="Write saxpy",
-    task="Write out[i] = a * x[i] + y[i], one thread an element. There may be more threads than elements.",
+    task="Write out[i] = a * x[i] + y[i], one thread per element. There may be more threads than elements.",
     points=2,
     function="saxpy",
     make_launch=make_launch,

@@ -27,7 +27,7 @@ def make_launch(rng, M, N, K, alpha):
 
 EXERCISE = Exercise(
     title="Write the matmul",
-    task="Write C = alpha * A @ B, one thread an output and in float32, "
+    task="Write C = alpha * A @ B, one thread per output and in float32, "
     "so that the threads of a warp read neighbours in B.",
     points=3,
     function="matmul",
