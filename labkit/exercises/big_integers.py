@@ -59,7 +59,7 @@ def _to_integer(digits):
 EXERCISE = Exercise(
     title="Big integers",
     task="Write the digits of the product of two big integers. All numbers are written with their last digit first. "
-    "The product has as many digits as both together; its first ones may be 0. Multiply by transforms that use "
+    "The product has `a.size + b.size` digits, and the most significant may be 0. Multiply by transforms that use "
     "`roots`, and store each digit once.",
     points=4,
     function="big_product",

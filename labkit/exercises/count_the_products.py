@@ -51,8 +51,8 @@ def _find_ties():
 EXERCISE = Exercise(
     title="Count the products",
     task="Layer i has P[i] x Q[i] outputs, of R[i] x R[i] taps. How many products does F(m x m, R x R) take for them, "
-    "with one channel and one filter? Store the fewest that there are for m from 1 to 6 in `products[i]`, and that m "
-    "in `best[i]`; where several m take as few, the smallest. Store each number once.",
+    "with one channel and one filter? Store the fewest for m from 1 to 6 in `products[i]`, and that m in `best[i]`. "
+    "If several m tie, store the smallest. Store each number once.",
     points=3,
     function="fewest",
     make_launch=make_launch,

@@ -31,8 +31,8 @@ def make_launch(rng, tiles):
 
 EXERCISE = Exercise(
     title="Fill in B transposed",
-    task="The points of this F(2, 3) are 0, 1, 2 and infinity. The transforms of the filter and of the products stand "
-    "there; write the one of the pixels, `v0` to `v3`.",
+    task="The points of this F(2, 3) are 0, 1, 2 and infinity. The transforms of the filter and of the products are "
+    "given. Write the transform of the pixels, `v0` to `v3`.",
     points=3,
     function="other_points",
     make_launch=make_launch,

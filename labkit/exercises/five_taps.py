@@ -37,10 +37,10 @@ def make_launch(rng, channels, outputs, offset=0):
 
 EXERCISE = Exercise(
     title="Five taps",
-    task="A line x of C channels meets a filter of five taps in each, and the sum over channels is y, by F(2, 5) with "
-    "the points 0, 1, -1, 2, -2 and infinity, in this order. U, 6 x C, is the transformed filter. Store transformed "
-    "pixels as V[place, channel, tile], and then the outputs. The last tile may reach beyond the end of both: zeros "
-    "stand in place of pixels that are not there.",
+    task="Correlate a line x of C channels with a filter of five taps per channel, and sum over channels into y. Use "
+    "F(2, 5) with the points 0, 1, -1, 2, -2 and infinity, in this order. U, 6 x C, is the transformed filter. Store "
+    "transformed pixels as V[point, channel, tile], and then the outputs. The last tile may reach beyond the ends of x "
+    "and y: take zeros for pixels that do not exist.",
     points=4,
     function="five_taps",
     make_launch=make_launch,

@@ -36,9 +36,9 @@ def make_launch(rng, groups, channels, filters, P, Q, R, S, dilation):
 
 EXERCISE = Exercise(
     title="Holes and groups",
-    task="Write the convolution y of x with filters w, with a dilation and with groups: the filter turned, as "
-    "mathematics has it, no padding, a stride of 1. Channels come last: x is H x W x C, w is R x S x (C / groups) x K, "
-    "and y is P x Q x K.",
+    task="Write the convolution y of x with filters w, with a dilation and with groups. The filter is rotated "
+    "by half a turn, as in mathematics. There is no padding, and the stride is 1. Channels come last: x is H x W x C, "
+    "w is R x S x (C / groups) x K, and y is P x Q x K.",
     points=4,
     function="holes_and_groups",
     make_launch=make_launch,

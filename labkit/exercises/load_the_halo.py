@@ -57,8 +57,8 @@ def make_launch(rng, P, Q):
 
 EXERCISE = Exercise(
     title="Load the halo in fewer requests",
-    task="Fill the tile, halo and all, with 12 load requests a block for its pixels in place of 20 (3 more for the "
-    "taps; the check counts all blocks). Load each pixel once, and let neighbouring threads load neighbouring pixels.",
+    task="Fill the tile, halo and all, with 12 load requests per block for its pixels in place of 20 (3 more for "
+    "the taps; the check counts all blocks). Load each pixel once. Neighbouring threads load neighbouring pixels.",
     points=3,
     function="with_halo",
     make_launch=make_launch,

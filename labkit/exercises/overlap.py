@@ -30,9 +30,9 @@ def make_launch(rng, points, taps):
 
 EXERCISE = Exercise(
     title="Overlap",
-    task="Write the full convolution of a line, as `np.convolve(x, w)` has it: `w` is turned, and around `x` there are "
-    "zeros. Each block has a tile of T points and its circular convolution. Say where the tile begins in `x`, and "
-    "which of its points go where in `y`.",
+    task="Write the full convolution of a line, as `np.convolve(x, w)` gives it: `w` is rotated, and there are zeros "
+    "around `x`. Each block has a tile of T points and its circular convolution. Write where the tile begins in `x`, "
+    "and which of its outputs go where in `y`.",
     points=3,
     function="overlap_save",
     make_launch=make_launch,

@@ -77,9 +77,9 @@ def _add_neighbours(column, row):
 
 EXERCISE = Exercise(
     title="Two steps of heat",
-    task="A step of heat gives each element `t + rate * (up + down + left + right - 4 * t)`; around the plate it is "
-    "always 0. Compute in float32: `np.float32(4)`, since a plain 4 makes float64 of it. Write the plate after two "
-    "steps into `later`, in one launch, and load each tile once, with a halo.",
+    task="A step of heat gives each element `t + rate * (up + down + left + right - 4 * t)`; the temperature "
+    "around the plate is always 0. Compute in float32: `np.float32(4)`, since a plain 4 makes the product float64. "
+    "Write the plate after two steps into `later`, in one launch, and load each tile once, with a halo.",
     points=4,
     function="two_steps",
     make_launch=make_launch,

@@ -55,8 +55,8 @@ def test_what_is_said_of_the_steps_is_what_was_recorded():
 @pytest.mark.parametrize(
     ("slug", "begin", "end"),
     [
-        ("naive", 'show(steps["naive"])', "The check has everything"),
-        ("registers", "Deeper: who computes what", "</details>"),
+        ("naive", 'show(steps["naive"])', "The check combines everything"),
+        ("registers", "Deeper: what each thread computes", "</details>"),
     ],
 )
 def test_names_that_explain_a_listing_are_in_it(slug, begin, end):
