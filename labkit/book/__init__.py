@@ -1,7 +1,9 @@
 """The book's machinery: notebooks from their sources, a learner's workspace, kernels shown as they stand."""
 
 from labkit.book.diff import diff
+from labkit.book.ideas import ideas
+from labkit.book.rungs import rungs
 from labkit.book.show import show
 from labkit.table import Table
 
-__all__ = ["Table", "diff", "show", "standings"]  # the last is a module, loaded where it is imported
+__all__ = ["Table", "diff", "ideas", "rungs", "show", "standings"]  # the last is a module, loaded where it is imported
