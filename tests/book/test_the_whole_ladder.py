@@ -6,9 +6,10 @@ from itertools import groupby
 import pytest
 
 from labkit import gpu, places
-from labkit.book import ideas as ideas_of_the_book
-from labkit.book import rungs as rungs_of_the_book
 from labkit.book.contents import source
+from labkit.book.ideas import CONFIRMED, ideas
+from labkit.book.rungs import CHAPTERS, chapter
+from labkit.book.rungs import rungs as rungs_of_the_book
 from labkit.gemm import ladder
 from labkit.ladder import every_ladder
 
@@ -18,7 +19,7 @@ NOTEBOOKS = places.PACKAGE.parent / "notebooks"
 
 @pytest.fixture(scope="module")
 def rungs():
-    return rungs_of_the_book.rungs()
+    return rungs_of_the_book()
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,7 @@ def test_every_recorded_ladder_is_there_in_the_order_of_the_book(rungs):
 
 
 def test_a_chapter_names_the_ladder_that_it_teaches():
-    for name, slug in rungs_of_the_book.CHAPTERS.items():
+    for name, slug in CHAPTERS.items():
         operation, ladder_name = [*name.split("/"), ""][:2]
         named = rf'\b{operation}\b|"{ladder_name}"' if ladder_name else rf"\b{operation}\b"
         assert re.search(named, text_of(slug)), f"{slug} has nothing of {name}"
@@ -49,7 +50,7 @@ def test_a_step_is_said_to_be_taught_where_its_name_stands():
     for path in ("gemm/fp32/tiled", "gemm/tensor/ldmatrix", "gemm/tensor/split", "attention/forward/ping_pong"):
         operation, name, slug = path.split("/")
         step = next(each for each in every_ladder() if each.path == f"{operation}/{name}").step(slug)
-        assert slug in text_of(rungs_of_the_book.chapter(step))
+        assert slug in text_of(chapter(step))
 
 
 def test_first_steps_gain_most(by_name):
@@ -134,12 +135,12 @@ def test_years_are_those_of_the_chapters_or_confirmed():
     ]
     texts += [path.read_text(encoding="utf-8") for path in places.PACKAGE.rglob("*.py") if path.stem != "ideas"]
     together = re.sub(r"\s+", " ", " ".join(texts))
-    for idea in ideas_of_the_book.ideas():
+    for idea in ideas():
         author = re.split(r"[ ,]", "Since" if idea.authors == "NVIDIA" else idea.authors)[0]
         cited = re.search(rf"\b{author}\b[^.]{{0,170}}\b{idea.year}\b", together)
-        assert cited or idea.title in ideas_of_the_book.CONFIRMED, (idea.authors, idea.year)
+        assert cited or idea.title in CONFIRMED, (idea.authors, idea.year)
 
 
 def test_half_of_the_ideas_are_older_than_2013():
-    years = [idea.year for idea in ideas_of_the_book.ideas()]
+    years = [idea.year for idea in ideas()]
     assert years == sorted(years) and sum(year < 2013 for year in years) == len(years) // 2
