@@ -79,12 +79,17 @@ def launch(step, on_gpu):
 
 
 @pytest.mark.needs("gpu")
-@pytest.mark.parametrize("number", range(7))
-def test_a_step_gives_the_same_bits_in_100_runs_on_the_gpu(step, number):
-    problems = [problem_of(step, 8, 64, 28, 28), problem_of(step, 2, 3, 97, 101), *step.examples[:5]]
-    if number >= len(problems):
-        pytest.skip("the step has fewer examples")
-    problem = problems[number]
+@pytest.mark.parametrize(
+    ("step", "problem"),
+    [
+        pytest.param(step, problem, id=f"{step.path}-{number}")
+        for step in STEPS
+        for number, problem in enumerate(
+            [*step.examples[:5], problem_of(step, 8, 64, 28, 28), problem_of(step, 2, 3, 97, 101)]
+        )
+    ],
+)
+def test_a_step_gives_the_same_bits_in_100_runs_on_the_gpu(step, problem):
     before = problem.operands(seed=4)
     first = None
     for _ in range(100):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import labkit
-from labkit.bench._lab import find_chromium
 from labkit.gemm.fp32 import s03_tiled
 from labkit.views import playground, predict, tiling
 
@@ -35,16 +34,6 @@ window.outer = [];
 document.addEventListener('keydown', event => window.outer.push(event.key));
 window.mounted = mounted;
 """
-
-
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 @pytest.fixture

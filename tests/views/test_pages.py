@@ -5,7 +5,6 @@ import pytest
 
 import labkit
 from labkit import attention, conv, cuda, formats
-from labkit.bench._lab import find_chromium
 from labkit.gemm.fp32 import s03_tiled
 from labkit.loops import SMALL_CPU, trace
 from labkit.views import (
@@ -275,16 +274,6 @@ def pages(tmp_path_factory):
     for name, view in views.items():
         view.save_html(folder / f"{name}.html")
     return {name: (view, (folder / f"{name}.html").as_uri()) for name, view in views.items()}
-
-
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 @pytest.fixture

@@ -169,6 +169,27 @@ function labkitMount(host, view, send) {
         fit();
         return canvas;
       },
+      // a menu of names; the data of the chosen number are shown in place of these
+      menu(text, names, data, dataOf, parent = ui.body) {
+        const bar = element('div', {class: 'bar', style: 'margin:0 0 8px'}, parent);
+        const choice = element('select', {style: 'margin-left:6px'}, element('label', {text}, bar));
+        names.forEach((name, i) => element('option', {value: i, text: name}, choice));
+        choice.value = data.chosen;
+        choice.onchange = () => {
+          const chosen = Number(choice.value);
+          show({...dataOf(chosen), title: data.title, chosen, moved: true});
+        };
+        if (data.moved) queueMicrotask(() => choice.focus());
+      },
+      // a slider of whole numbers; returns what shows another number
+      slider(name, limits, moved, parent) {
+        const label = element('label', {class: 'slider'}, parent);
+        element('span', {class: 'name', text: name}, label);
+        const input = element('input', {type: 'range', ...limits, 'aria-label': name}, label);
+        const output = element('output', {class: 'num'}, label);
+        input.oninput = () => moved(Number(input.value));
+        return value => { input.value = output.textContent = value; };
+      },
       go,
       replace: show,
     };

@@ -3,21 +3,11 @@
 
 const view = {
   start(ui, data) {
-    const {kept, chosen, sides, steps, stats} = data, PIXELS = 0, TRANSFORMED = 1, MULTIPLIED = 2, MOST_SINGLE = 4;
+    const {sides, steps, stats} = data, PIXELS = 0, TRANSFORMED = 1, MULTIPLIED = 2, MOST_SINGLE = 4;
     const [[H, W], [R, S], [P, Q], [rows, columns], [tall, wide]] = ['x', 'w', 'y', 'out', 'tile'].map(name => sides[name]);
     const across = Math.ceil(Q / columns), down = Math.ceil(P / rows), HEAD = 20, places = tall * wide;
 
-    if (kept.length > 1) {
-      const bar = ui.element('div', {class: 'bar', style: 'margin:0 0 8px'}, ui.body);
-      const choice = ui.element('select', {style: 'margin-left:6px'}, ui.element('label', {text: 'tiles'}, bar));
-      kept.forEach(({name}, i) => ui.element('option', {value: i, text: name}, choice));
-      choice.value = chosen;
-      choice.onchange = () => {
-        const next = Number(choice.value);
-        ui.replace({...kept[next], title: data.title, kept, chosen: next, moved: true});
-      };
-      if (data.moved) queueMicrotask(() => choice.focus());
-    }
+    if (data.kept.length > 1) ui.menu('tiles', data.kept.map(({name}) => name), data, i => ({...data.kept[i], kept: data.kept}));
 
     const now = () => {
       const [number, shown, stage] = steps.slice(3 * ui.step, 3 * ui.step + 3);

@@ -3,18 +3,10 @@
 
 const view = {
   start(ui, data) {
-    const {kept, chosen, common, states, steps, kernels, stats} = data, blocks = common.blocks, tiles = common.rows.length;
+    const {kept, common, states, steps, kernels, stats} = data, blocks = common.blocks, tiles = common.rows.length;
     const [TO_COME, DONE, NOW, WAITS] = [0, 1, 2, 3], HEAD = 40, ROW = 54, BOX = 21;
 
-    const bar = ui.element('div', {class: 'bar', style: 'margin:0 0 8px'}, ui.body);
-    const choice = ui.element('select', {style: 'max-width:100%;margin-left:6px'}, ui.element('label', {text: 'blocks share dQ by'}, bar));
-    kept.forEach(({name}, i) => ui.element('option', {value: i, text: name}, choice));
-    choice.value = chosen;
-    choice.onchange = () => {
-      const next = Number(choice.value);
-      ui.replace({...kept[next], title: data.title, kept, common, chosen: next, moved: true});
-    };
-    if (data.moved) queueMicrotask(() => choice.focus());
+    ui.menu('blocks share dQ by', kept.map(({name}) => name), data, i => ({...kept[i], kept, common}));
 
     function letters(g, text, x, y, colour = 'dim', weight = 400, size = 12, family = 'system-ui, sans-serif') {
       g.font = `${weight} ${size}px ${family}`;

@@ -1,18 +1,10 @@
 // An SM as a box of warps. Blocks fill it one after the other; beside it, how much of each resource they use.
 const view = {
   start(ui, data) {
-    const {kept, chosen, columns, slots, fills, stats, name} = data;
+    const {kept, columns, slots, fills, stats, name} = data;
     const tallest = Math.max(...kept.map(choice => choice.slots / choice.columns)), SLOT = 34, HEAD = 20;
 
-    const bar = ui.element('div', {class: 'bar', style: 'margin:0 0 8px'}, ui.body);
-    const choice = ui.element('select', {style: 'margin-left:6px'}, ui.element('label', {text: 'GPU'}, bar));
-    kept.forEach((each, i) => ui.element('option', {value: i, text: each.name}, choice));
-    choice.value = chosen;
-    choice.onchange = () => {
-      const next = Number(choice.value);
-      ui.replace({...kept[next], title: data.title, kept, chosen: next, start: ui.step, moved: true});
-    };
-    if (data.moved) queueMicrotask(() => choice.focus());
+    ui.menu('GPU', kept.map(each => each.name), data, i => ({...kept[i], kept, start: ui.step}));
 
     function hatch(g, x, y, width, height, colour) {
       g.save();

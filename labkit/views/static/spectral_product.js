@@ -87,12 +87,8 @@ const view = {
 
     const sliders = ui.element('div', {class: 'sliders', style: 'margin-top:4px'}, ui.body);
     const inputs = [['periods down', value => choose(value, v), () => u], ['periods across', value => choose(u, value), () => v]].map(([name, set, get]) => {
-      const label = ui.element('label', {class: 'slider'}, sliders);
-      ui.element('span', {class: 'name', text: name}, label);
-      const input = ui.element('input', {type: 'range', min: 1 - HALF, max: HALF, 'aria-label': name}, label);
-      const output = ui.element('output', {class: 'num'}, label);
-      input.oninput = () => set(Number(input.value));
-      return () => { input.value = signed(get()); output.textContent = signed(get()); };
+      const show = ui.slider(name, {min: 1 - HALF, max: HALF}, set, sliders);
+      return () => show(signed(get()));
     });
     const shown = data.stats.labels.map(label => ui.stat(label));
     ui.legend([['A', 'large in x'], ['B', 'large in w'], ['C', 'large in y'], ['hot', 'the chosen frequency', 'outline'], ['dim', 'its mirror', 'outline']]);

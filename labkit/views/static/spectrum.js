@@ -68,12 +68,8 @@ const view = {
     const sliders = ui.element('div', {class: 'sliders', style: 'margin-top:10px'}, ui.body);
     const signed = k => k > HALF ? k - T : k;
     const inputs = [['periods down', value => choose(value, v), () => u], ['periods across', value => choose(u, value), () => v]].map(([name, set, get]) => {
-      const label = ui.element('label', {class: 'slider'}, sliders);
-      ui.element('span', {class: 'name', text: name}, label);
-      const input = ui.element('input', {type: 'range', min: 1 - HALF, max: HALF, 'aria-label': name}, label);
-      const output = ui.element('output', {class: 'num'}, label);
-      input.oninput = () => set(Number(input.value));
-      return () => { input.value = signed(get()); output.textContent = signed(get()); };
+      const show = ui.slider(name, {min: 1 - HALF, max: HALF}, set, sliders);
+      return () => show(signed(get()));
     });
     const numbers = [ui.stat('the chosen wave is number, by strength'), ui.stat('its size: brighter and darker by'), ...data.labels.map(label => ui.stat(label))];
     ui.legend([['hot', 'waves in the sum'], ['fg', 'waves left out', 0.5], ['A', 'the chosen wave', 'outline'], ['dim', 'its mirror: the same wave', 'outline']]);

@@ -3,20 +3,10 @@
 
 const view = {
   start(ui, data) {
-    const {owners, tiles, parts, pages, lengths, rounds, tile, choices, chosen, stats} = data, per = data.tiles_per_page;
+    const {owners, tiles, parts, pages, lengths, rounds, tile, choices, stats} = data, per = data.tiles_per_page;
     const COLOURS = ['A', 'B', 'C'], widest = Math.max(...tiles.map(of => of.length)), TOP = 68, EACH = 104;
 
-    if (choices.length > 1) {
-      const bar = ui.element('div', {class: 'bar', style: 'margin:0 0 8px'}, ui.body);
-      const choice = ui.element('select', {style: 'margin-left:6px'}, ui.element('label', {text: 'kernel'}, bar));
-      choices.forEach(({name}, i) => ui.element('option', {value: i, text: name}, choice));
-      choice.value = chosen;
-      choice.onchange = () => {
-        const next = Number(choice.value);
-        ui.replace({...data, ...choices[next], chosen: next, start: 0, moved: true});
-      };
-      if (data.moved) queueMicrotask(() => choice.focus());
-    }
+    if (choices.length > 1) ui.menu('kernel', choices.map(({name}) => name), data, i => ({...data, ...choices[i], start: 0}));
 
     function write(g, text, x, y, colour = 'dim', font = '11px system-ui, sans-serif', align = 'left') {
       g.font = font;

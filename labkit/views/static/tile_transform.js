@@ -4,22 +4,12 @@
 
 const view = {
   start(ui, data) {
-    const {kept, chosen, panels, steps, stats, A, B} = data, [n, m] = A.shape;
+    const {panels, steps, stats, A, B} = data, [n, m] = A.shape;
     const BEGIN = 0, FILTER = 1, COLUMNS = 2, ROWS = 3, PRODUCTS = 4, OUT_COLUMNS = 5, OUT_ROWS = 6, HEAD = 22;
     const size = n > 4 ? 35 : 40, by = name => panels.find(panel => panel.name === name);
     let peek = null;   // a computed cell under the pointer: [stage, cell]
 
-    if (kept.length > 1) {
-      const bar = ui.element('div', {class: 'bar', style: 'margin:0 0 8px'}, ui.body);
-      const choice = ui.element('select', {style: 'margin-left:6px'}, ui.element('label', {text: 'tile'}, bar));
-      kept.forEach(({name}, i) => ui.element('option', {value: i, text: name}, choice));
-      choice.value = chosen;
-      choice.onchange = () => {
-        const next = Number(choice.value);
-        ui.replace({...kept[next], title: data.title, kept, chosen: next, moved: true});
-      };
-      if (data.moved) queueMicrotask(() => choice.focus());
-    }
+    if (data.kept.length > 1) ui.menu('tile', data.kept.map(({name}) => name), data, i => ({...data.kept[i], kept: data.kept}));
 
     const now = () => [steps[2 * ui.step], steps[2 * ui.step + 1]];
     const text = value => (Number(value.toFixed(Math.abs(value) < 99.995 ? 2 : 0)) || 0).toString().replace('-', '\u2212');

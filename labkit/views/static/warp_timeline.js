@@ -10,16 +10,7 @@ const view = {
     const TOP = 22, LANE = 14, GAP = 3, TENSOR = 22, BETWEEN = 16, AXIS = 14;
     const percent = share => `${Math.round(100 * share)}%`;
 
-    const pick = ui.element('div', {class: 'bar', style: 'margin:0 0 6px'}, ui.body);
-    const label = ui.element('label', {text: 'a tensor core that two warpgroups have issued to'}, pick);
-    const choice = ui.element('select', {style: 'max-width:100%;margin-left:6px'}, label);
-    common.orders.forEach((text, i) => ui.element('option', {value: i, text}, choice));
-    choice.value = data.chosen;
-    choice.onchange = () => {
-      const chosen = Number(choice.value);
-      ui.replace({...kept[chosen], title: data.title, kept, common, chosen, start: data.start, moved: true});
-    };
-    if (data.moved) queueMicrotask(() => choice.focus());
+    ui.menu('a tensor core that two warpgroups have issued to', common.orders, data, i => ({...kept[i], kept, common, start: data.start}));
 
     const tops = [];
     let tall = 0;
