@@ -36,9 +36,9 @@ fuzz:       ## look for kernels that break the simulator, for ten minutes
 notebooks:  ## build the notebooks from notebooks/source
 	@$(PYTHON) -m labkit build
 
-site:       ## the reference of labkit's functions, as pages under site/build
+site:       ## the reference of labkit's functions, as pages under site/build/html
 	@$(PYTHON) -m labkit.setup.environment site
-	.venv/bin/python -m sphinx -q -b html site site/build
+	.venv/bin/python -m sphinx -q -b html site site/build/html
 
 help:       ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /: /'

@@ -1,30 +1,59 @@
-"""Sphinx's settings for the reference of labkit's public functions: `make site` writes it to site/build."""
+"""Sphinx's settings for the book's pages and the reference of its functions: `make site` writes them to site/build."""
 
 import re
 from importlib import import_module
 from pathlib import Path
 
 import labkit
+from labkit.book.site import write_sources
+from labkit.views.shared_page import write_scripts
 
 project = "labkit"
 author = "The labkit authors"
 release = labkit.__version__
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx-mathjax-offline",
+]
 templates_path = ["templates"]
-exclude_patterns = ["build"]
+exclude_patterns = ["build", "static", "chapters/contents.md"]
 html_theme = "furo"
+html_title = "labkit: From Triple Loops to FlashAttention"
+html_static_path = ["static"]
+html_copy_source = False
+html_css_files = ["views/views.css", "book.css"]
+html_js_files = [("views/views.js", {"defer": "defer"})]
+html_favicon = "static/icon.svg"
+html_show_sourcelink = False
+nb_execution_mode = "off"
+nb_render_markdown_format = "myst"
+nb_code_prompt_show = "Imports and helpers"
+nb_code_prompt_hide = "Imports and helpers"
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 4
 napoleon_google_docstring = False
 autosummary_ignore_module_all = False
 autodoc_default_options = {"members": True, "imported-members": True, "member-order": "bysource"}
 autodoc_typehints = "description"
 autodoc_preserve_defaults = True
-ROOMS = re.findall(r"^   (labkit\.\w+)$", (Path(__file__).parent / "index.rst").read_text(), re.M)
+ROOMS = re.findall(r"^   (labkit\.\w+)$", (Path(__file__).parent / "reference.rst").read_text(), re.M)
 
 
 def setup(app):
     """Connect the functions below to Sphinx."""
+    app.connect("builder-inited", write_chapters)
     app.connect("autodoc-skip-member", leave_out_what_is_imported)
     app.connect("autodoc-process-docstring", keep_the_first_line_whole, priority=400)  # before Napoleon, at 500
+
+
+def write_chapters(app):
+    """Write the chapters' pages, and the scripts that their views share."""
+    write_sources(Path(app.srcdir))
+    write_scripts(Path(app.outdir) / "_static" / "views")
 
 
 def leave_out_what_is_imported(app, what, name, member, skip, options):

@@ -9,6 +9,7 @@ import jupytext
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from labkit.book import glossary
 from labkit.book.contents import SourceError
 from labkit.book.links import number_title, resolve_references
 from labkit.exercises import exercise
@@ -40,8 +41,12 @@ def read_chapter(path: Path, book: Contents | None = None) -> Chapter:
     cells = jupytext.reads(path.read_text(encoding="utf-8"), fmt="md:myst").cells
     _require_exercises(path.name, cells)
     cells[0].source = number_title(cells[0].source, chapter)
+    if chapter.slug == glossary.SLUG:
+        words = glossary.list_words(glossary.glossary(path.parent.parent))
+        cells[-1].source = cells[-1].source.replace(glossary.PLACE, words)
     for cell in cells:
         cell.source = resolve_references(cell.source, chapter, book, is_code=cell.cell_type == "code")
+    _link_words(path, cells, chapter, book)
     ids = _cell_ids(chapter.slug, cells)
     solved = [_cell(cell, id, _keep_solution(cell.source)) for cell, id in zip(cells, ids, strict=True)]
     blank = [_cell(cell, id, _replace_solution(cell.source)) for cell, id in zip(cells, ids, strict=True)]
@@ -49,6 +54,18 @@ def read_chapter(path: Path, book: Contents | None = None) -> Chapter:
         if "check" in cell.metadata.get("tags", ()):
             cell.metadata["tags"].append(CHECKED)
     return Chapter(chapter.name, _notebook(chapter, solved), _notebook(chapter, blank))
+
+
+def _link_words(path, cells, chapter, book):
+    """Link words of earlier chapters to the glossary, where the book has one."""
+    page = book.chapter(glossary.SLUG)
+    if page is None or chapter == page:
+        return
+    words = glossary.earlier_words(glossary.glossary(path.parent.parent), chapter.slug, book)
+    seen = set()
+    for cell in cells:
+        if cell.cell_type != "code":
+            cell.source = glossary.link_words(cell.source, words, page.name, seen)
 
 
 def exercise_cell_id(exercise: str) -> str:

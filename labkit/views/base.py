@@ -143,7 +143,7 @@ class View:
 
         page = html.escape(self.to_html(), quote=True)
         fallback = (
-            f'<iframe data-labkit="{self.id}" title="{html.escape(strip_marks(self.title))}" srcdoc="{page}" '
+            f'<iframe data-labkit="{self.id}" data-view="{self.script}" title="{html.escape(strip_marks(self.title))}" srcdoc="{page}" '
             "onload=\"this.style.height = this.style.height || '30em'\" "
             'style="width:100%;border:0;display:block"></iframe>'  # the page sets its height where it can
         )

@@ -20,7 +20,7 @@ from labkit.views.tiling import tiling
 from labkit.views.wording import type_name
 
 _MAX_PAGE_STATES = 8  # how many slider positions a page without a kernel holds, at most
-_INNER_SCRIPTS = sorted({path.stem for path in STATIC.glob("*.js")} - {"base", "playground"})
+INNER_SCRIPTS = sorted({path.stem for path in STATIC.glob("*.js")} - {"base", "page", "playground"})
 _RECORDED_ACCESSES = 2000  # accesses of a loop that are kept one by one, for the views
 
 
@@ -107,7 +107,7 @@ class Playground(View):
 
     def module(self):
         """Return JavaScript with every view's file by name: only a successful run decides which view is shown."""
-        scripts = {name: read_static(f"{name}.js") for name in _INNER_SCRIPTS}
+        scripts = {name: read_static(f"{name}.js") for name in INNER_SCRIPTS}
         views = ",\n".join(f"{name}: (() => {{\n{text}\nreturn view;\n}})()" for name, text in scripts.items())
         return read_static("base.js") + f"const inner = {{\n{views}\n}};\n" + read_static("playground.js")
 

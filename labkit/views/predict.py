@@ -47,6 +47,7 @@ class Prediction(View):
         data = {
             "say": say,
             "marks": marks if is_scale else [],
+            "answer": {"question": self.question, "value": actual, "shown": _with_unit(actual, self.unit)},
             "unit": self.unit,
             "table": table(("", self.unit or "answer"), (("your guess", guess), (found, measured))),
         }
@@ -75,7 +76,7 @@ def predict(question: str, unit: str = "", choices: Sequence[str] = ()) -> Predi
 
 
 def _number(guess, actual, unit):
-    answer = f"**{f'{_shown(actual)} {_singular(unit) if actual == 1 else unit}'.rstrip()}**"
+    answer = f"**{_with_unit(actual, unit)}**"
     if guess is None:
         return f"It is {answer}. You made no guess this time: make one before you run it again."
     sentence = f"You said {_shown(guess)}, and it is {answer}"
@@ -89,6 +90,10 @@ def _number(guess, actual, unit):
         off = f"{_shown(abs(guess - actual))} too {'low' if guess < actual else 'high'}"
         return f"{sentence}: close, and {off}." if counts else f"{sentence}: as good as right."
     return f"{sentence}: your guess was {_shown(ratio)} times too {'low' if guess < actual else 'high'}."
+
+
+def _with_unit(value, unit):
+    return f"{_shown(value)} {_singular(unit) if value == 1 else unit}".rstrip()
 
 
 def _singular(unit):

@@ -29,14 +29,17 @@ const view = {
     const status = ui.element('p', {style: 'margin:8px 0 0;color:var(--dim);min-height:1.45em', role: 'status'}, ui.body);
     const kept = guess => {
       const text = typeof guess === 'number' ? `${guess.toLocaleString('en')} ${data.unit}`.trim() : guess;
-      ui.say(status, `✓ Kept: ${text}. The comparison comes after the run.`);
+      ui.say(status, `✓ Kept: ${text}. The comparison comes ${page ? 'further down' : 'after the run'}.`);
     };
-    if (ui.send) {
+    const page = ui.root.closest('.labkit-host');   // a book's page, which compares without a kernel
+    const send = ui.send ?? (page && (message => page.dispatchEvent(
+      new CustomEvent('labkit-guess', {bubbles: true, detail: {question: data.say, ...message}}))));
+    if (send) {
       if (data.guess !== null) kept(data.guess);
       const keep = event => {
         event.preventDefault();
         if (!form.reportValidity()) return;
-        if (ui.send({guess: answer()})) kept(answer());
+        if (send({guess: answer()})) kept(answer());
       };
       form.onsubmit = keep;
       // JupyterLab takes Enter for itself before a form would see it

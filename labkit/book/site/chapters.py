@@ -1,0 +1,45 @@
+"""Chapters as pages: solutions left out, views alive in the page, imports folded."""
+
+from copy import deepcopy
+from pathlib import Path
+
+import nbformat
+
+from labkit.book.chapter import HIDDEN
+from labkit.views.shared_page import mount_point, read_frame
+
+_WIDGET = "application/vnd.jupyter.widget-view+json"
+
+
+def page(executed: nbformat.NotebookNode, blank: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """Return the notebook that a page shows: the learner's cells, with the outputs of the solved ones.
+
+    Cells of exercises and their checks show no output, which would give the solution away.
+    """
+    ran = {cell.id: cell for cell in executed.cells}
+    notebook = deepcopy(blank)
+    for cell in notebook.cells:
+        tags = cell.metadata.get("tags", [])
+        if HIDDEN in tags:
+            tags.append("hide-input")
+        if cell.cell_type == "code" and not {"exercise", "check"} & set(tags):
+            cell.outputs = [kept for output in ran[cell.id].outputs if (kept := _shown(output))]
+    notebook.metadata["kernelspec"] = executed.metadata["kernelspec"]
+    return notebook
+
+
+def write_page(notebook: nbformat.NotebookNode, path: Path) -> None:
+    """Write a page's notebook unless the file is the same: Sphinx reads anew what is newer."""
+    text = nbformat.writes(notebook)
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+def _shown(output):
+    """Return an output as a page shows it; None for a live widget, whose still page comes before it."""
+    data = output.get("data", {})
+    if _WIDGET in data:
+        return None
+    if "text/html" in data and (view := read_frame(data["text/html"])):
+        return nbformat.v4.new_output("display_data", {"text/html": mount_point(*view)})
+    return output

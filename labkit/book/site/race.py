@@ -1,0 +1,72 @@
+"""The race of the first chapter as the picture of the first page: three kernels to switch between, each in all its orders."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+import labkit
+from labkit import cuda
+from labkit.views import schedule
+from labkit.views.shared_page import mount_point
+
+_THREADS = 64
+_ROUNDS = 2
+
+
+@cuda.jit
+def right(x, out, rounds):
+    hand = cuda.shared.array(64, np.float32)
+    me = cuda.threadIdx.x
+    hand[me] = x[me]
+    cuda.syncthreads()
+    for _ in range(rounds):
+        taken = hand[(me + 1) % 64]
+        cuda.syncthreads()
+        hand[me] = taken
+        cuda.syncthreads()
+    out[me] = hand[me]
+
+
+@cuda.jit
+def no_first_barrier(x, out, rounds):
+    hand = cuda.shared.array(64, np.float32)
+    me = cuda.threadIdx.x
+    hand[me] = x[me]
+    cuda.syncthreads()
+    for _ in range(rounds):
+        taken = hand[(me + 1) % 64]
+        hand[me] = taken
+        cuda.syncthreads()
+    out[me] = hand[me]
+
+
+@cuda.jit
+def no_second_barrier(x, out, rounds):
+    hand = cuda.shared.array(64, np.float32)
+    me = cuda.threadIdx.x
+    hand[me] = x[me]
+    cuda.syncthreads()
+    for _ in range(rounds):
+        taken = hand[(me + 1) % 64]
+        cuda.syncthreads()
+        hand[me] = taken
+    out[me] = hand[me]
+
+
+KERNELS: dict[str, Callable] = {
+    "two barriers: right": right,
+    "no barrier between read and write": no_first_barrier,
+    "no barrier after the write": no_second_barrier,
+}
+
+
+def race() -> str:
+    """Return the HTML of a menu of kernels and of the schedule of the one that is chosen."""
+    options = "".join(f'<option value="{i}">{name}</option>' for i, name in enumerate(KERNELS))
+    x = np.arange(_THREADS, dtype=np.float32)
+    views = [schedule(labkit.explore(kernel, 1, _THREADS, x, np.zeros_like(x), _ROUNDS)) for kernel in KERNELS.values()]
+    hosts = "".join(mount_point(view.script, view.page_data()) for view in views)
+    return (
+        f'<div class="labkit-switch"><label>The kernel has <select>{options}</select></label>'
+        f"<div>{hosts}</div></div>\n"
+    )

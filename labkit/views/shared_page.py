@@ -1,0 +1,60 @@
+"""Views as parts of one page: their data in the page, their JavaScript in files that all pages share.
+
+A view's own page (`View.to_html`) is whole, which a notebook needs. A page with twenty views would hold base.js twenty
+times; a book's pages share it.
+"""
+
+import html
+import json
+import re
+from pathlib import Path
+
+from labkit.views.base import read_static
+from labkit.views.playground import INNER_SCRIPTS
+
+_FRAME = re.compile(r'<iframe data-labkit="\w+" data-view="(\w+)" .*?srcdoc="(.*?)" .*?</iframe>', re.S)
+_DATA = re.compile(r'<script type="application/json" id="labkit-data">(.*?)</script>', re.S)
+
+
+def read_frame(text: str) -> tuple[str, dict] | None:
+    """Return script and data of the view that a notebook's HTML output shows; None if it shows no view."""
+    frame = _FRAME.search(text)
+    if frame is None:
+        return None
+    data = _DATA.search(html.unescape(frame[2]))
+    assert data is not None, "a view's page holds its data"
+    return frame[1], json.loads(data[1])
+
+
+def mount_point(script: str, data: dict) -> str:
+    """Return the HTML of a view in a page of several; `views.js` of `write_scripts` brings it to life."""
+    say = data["say"] if isinstance(data["say"], str) else data["say"][data.get("start", 0)]
+    packed = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("</", "<\\/")
+    return (
+        f'<div class="labkit-host" data-view="{script}"><p class="labkit-still"><b>{_marked(data["title"])}</b><br>{_marked(say)}</p>'
+        f'<script type="application/json">{packed}</script></div>'
+    )
+
+
+def write_scripts(folder: Path) -> None:
+    """Write `views.js` and `views.css`, which every page loads: classic ones, since pages opened from a disk are read too."""
+    views = [f"{name}: {_view(name)}" for name in INNER_SCRIPTS]
+    parts = [
+        read_static("base.js").replace("export default", "const labkitWidget ="),
+        "const inner = {\n" + ",\n".join(views) + "\n};",
+        f"const playground = {_view('playground')};",
+        read_static("page.js"),
+    ]
+    folder.mkdir(parents=True, exist_ok=True)
+    script = "\n".join(parts)
+    (folder / "views.js").write_text(f"(() => {{\n{script}\n}})();\n", encoding="utf-8")
+    (folder / "views.css").write_text(read_static("base.css"), encoding="utf-8")
+
+
+def _view(name: str) -> str:
+    return "(() => {\n" + read_static(f"{name}.js") + "\nreturn view;\n})()"
+
+
+def _marked(sentence: str) -> str:
+    text = re.sub(r"`([^`]*)`", r"<code>\1</code>", html.escape(sentence))
+    return re.sub(r"\*\*([^*]*)\*\*", r"<b>\1</b>", text)

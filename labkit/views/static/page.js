@@ -1,0 +1,76 @@
+// Brings the views of a book's page to life: each is drawn when it comes near the screen. shared_page.py puts base.js,
+// every view (`inner`) and the playground in front of this file.
+
+// The page's theme, in the words that base.css knows.
+function theme() {
+  const {theme} = document.body.dataset;
+  if (theme === 'dark' || theme === 'light') document.body.dataset.jpThemeLight = String(theme === 'light');
+  else delete document.body.dataset.jpThemeLight;
+}
+
+function start(host) {
+  near.unobserve(host);
+  const text = host.querySelector('script');
+  if (!text) return;   // it has begun
+  const data = JSON.parse(text.textContent);
+  text.remove();
+  const view = host.dataset.view === 'playground' ? playground : inner[host.dataset.view];
+  const still = host.querySelector('.labkit-still'), mounted = labkitMount(host, view, null);
+  if (data.answer) keepBack(host, mounted, data);
+  else mounted.show(data);
+  still.remove();
+}
+
+// An answer stays hidden until its question has a guess, or the reader asks for it.
+const guesses = new Map();
+function keepBack(host, mounted, data) {
+  const {question} = data.answer;
+  const button = labkitElement('button', {type: 'button', class: 'labkit-reveal', text: 'Show the answer'});
+  const compare = () => {
+    mounted.show({...data, ...compared(guesses.get(question) ?? null, data)});
+    button.remove();
+  };
+  button.onclick = compare;
+  document.addEventListener('labkit-guess', event => { if (event.detail.question === question) compare(); });
+  if (guesses.has(question)) { compare(); return; }
+  mounted.show({...data, say: 'Keep a guess above, and it is compared here.', marks: [], table: null});
+  host.append(button);
+}
+document.addEventListener('labkit-guess', ({detail}) => guesses.set(detail.question, detail.guess), true);
+
+// What predict.py's `compare` says of a guess.
+function compared(guess, {answer: {value, shown}, table}) {
+  const text = n => Number.isInteger(n) || Math.abs(n) >= 999.5 ? Math.round(n).toLocaleString('en')
+    : n.toLocaleString('en', {maximumSignificantDigits: 3});
+  const numbers = typeof value === 'number';
+  const said = guess === null ? 'none' : numbers ? text(guess) : guess;
+  const rows = [[table.rows[0][0], said], table.rows[1]];
+  const result = (say, marks = []) => ({say, marks, table: {...table, rows}});
+  if (guess === null) return result(`It is **${shown}**. You made no guess.`);
+  if (!numbers) return result(guess === value ? `You said ${said}, and that is right.` : `You said ${said}, and it is **${shown}**.`);
+  const small = Math.min(guess, value) <= 0, low = guess < value;
+  const marks = small ? [] : [[guess, `your guess: ${said}`], [value, `it is ${text(value)}`]];
+  if (guess === value) return result(`You said ${said}, and that is exactly right: **${shown}**.`, marks);
+  const sentence = `You said ${said}, and it is **${shown}**`;
+  if (small) return result(`${sentence}.`, marks);
+  const ratio = low ? value / guess : guess / value;
+  if (ratio > 1.1) return result(`${sentence}: your guess was ${text(ratio)} times too ${low ? 'low' : 'high'}.`, marks);
+  const off = `close, and ${text(Math.abs(guess - value))} too ${low ? 'low' : 'high'}`;
+  return result(`${sentence}: ${Number.isInteger(guess) && Number.isInteger(value) ? off : 'as good as right'}.`, marks);
+}
+
+// A menu of views, one of which is shown.
+for (const group of document.querySelectorAll('.labkit-switch')) {
+  const select = group.querySelector('select'), views = group.querySelectorAll('.labkit-host');
+  select.onchange = () => views.forEach((view, i) => { view.hidden = i !== select.selectedIndex; });
+  select.onchange();
+}
+
+const near = new IntersectionObserver(entries => {
+  for (const {isIntersecting, target} of entries) if (isIntersecting) start(target);
+}, {rootMargin: '100%'});
+theme();
+new MutationObserver(theme).observe(document.body, {attributes: true, attributeFilter: ['data-theme']});
+const hosts = document.querySelectorAll('.labkit-host');
+hosts.forEach(host => near.observe(host));
+window.addEventListener('beforeprint', () => hosts.forEach(start));
