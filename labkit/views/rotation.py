@@ -61,7 +61,7 @@ def rotation(
         **stats_by_step(["stage"], [[n] for n in range(stages)], labels, stats),
     }
     # below the picture the lines are named as in its legend: the names of their scales would not fit in one row
-    lines = ["full line", "dashed line"][: len(errors)]
+    lines = ["solid line", "dashed line"][: len(errors)]
     data["stats"]["labels"] = [*labels[: -len(errors)], *(f"error of O, {line}" for line in lines)]
     return View("rotation", "A rotation spreads an outlier", data, draw_still)
 

@@ -1,5 +1,5 @@
 // On the left the weights of a query at this spread of the logits, the largest first; on the right the error of O by the
-// spread: a colour for each format, a full line for scores that stay on the chip, a dashed one for scores that are stored.
+// spread: a colour for each format, a solid line for scores that stay on the chip, a dashed one for scores that are stored.
 
 const view = {
   start(ui, data) {
@@ -84,7 +84,7 @@ const view = {
     });
     const spread = ui.stat('spread of the logits'), most = ui.stat('largest weight');
     const numbers = names.map(name => ui.stat(`${name}: fused, scores stored`));
-    ui.legend([...names.map((name, format) => [looks[format], name]), ['fg', 'full line: fused'], ['fg', 'dashed line: scores stored', 'outline']]);
+    ui.legend([...names.map((name, format) => [looks[format], name]), ['fg', 'solid line: fused'], ['fg', 'dashed line: scores stored', 'outline']]);
     return step => {
       spread(spreads[step]);
       most(weights[step * keys].toFixed(2));
