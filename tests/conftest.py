@@ -33,8 +33,10 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     if config.getoption("--nbval", False):
+        import executed_chapters
         import notebook_checks
 
+        config.pluginmanager.register(executed_chapters)
         config.pluginmanager.register(notebook_checks)
 
 

@@ -12,7 +12,8 @@ from labkit.book.site.race import race
 from labkit.book.site.records import machines, records_page
 from labkit.exercises.contents import book_contents
 
-EXECUTED = "build/executed"  # in a checkout
+SOLUTIONS = places.folder("notebooks") / "solutions"
+EXECUTED = "build/executed"  # in a checkout: what solved chapters showed when they ran
 
 
 def write_sources(site: Path) -> None:
@@ -20,7 +21,7 @@ def write_sources(site: Path) -> None:
     notebooks = places.folder("notebooks")
     assert places.CHECKOUT, "the pages are built in a checkout"
     names = [chapter.name for chapter in book_contents().chapters]
-    runs = run_chapters([notebooks / "solutions" / f"{name}.ipynb" for name in names], places.CHECKOUT / EXECUTED)
+    runs = run_chapters([SOLUTIONS / f"{name}.ipynb" for name in names], places.CHECKOUT / EXECUTED)
     folder = site / "chapters"
     folder.mkdir(exist_ok=True)
     for stale in set(folder.glob("*.ipynb")) - {folder / f"{name}.ipynb" for name in names}:
