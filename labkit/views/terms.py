@@ -57,7 +57,7 @@ def _sentence(output, place, times, total, first):
     wanted = pixels - taps == output
     num_right = int((total[wanted] == 1).sum())
     num_unwanted = int((total[~wanted] != 0).sum())
-    unwanted = f"and {num_unwanted} term{'s'[: num_unwanted > 1]} that it does not want"
+    unwanted = f"and {num_unwanted} other{'s'[: num_unwanted > 1]}"
     rest = unwanted if num_unwanted else "**and nothing else**"
     return f"`y[{output}]` {sign} {factor_text}**M[{place}]**: it has {num_right} of its {wanted.sum()} terms {rest}."
 

@@ -81,6 +81,8 @@ def test_errors_at_3_x_3(text):
     errors = {row["step"]: row["error"] for row in results.load("conv_taps", H100).select(C=128, R=3)}
     assert (f"{errors['f4x4']:.1e}", f"{errors['few_taps']:.1e}") == ("2.3e-06", "3.2e-07")
     assert "2.3e-6 for F(4 x 4)" in text and "3.2e-7" in text
+    fused = results.load("conv_choices_3x3", H100).select(step="winograd/fused", C=128, H=28)
+    assert {f"{row['error']:.1e}" for row in fused} == {"3.5e-07"} and "3.5e-7 for the fused Winograd" in text
 
 
 def test_the_fold_of_figures_without_a_cell(text):

@@ -15,10 +15,10 @@ def of(m, r):
 def test_outputs_are_put_together_product_by_product():
     say = of(2, 3).data["say"]
     assert len(say) == 6
-    assert say[0] == "`y[0]` begins with **M[0]**: it has 1 of its 3 terms and 1 term that it does not want."
-    assert say[1] == "`y[0]` takes **M[1]**: it has 1 of its 3 terms and 4 terms that it does not want."
+    assert say[0] == "`y[0]` begins with **M[0]**: it has 1 of its 3 terms and 1 other."
+    assert say[1] == "`y[0]` takes **M[1]**: it has 1 of its 3 terms and 4 others."
     assert say[2] == "`y[0]` takes **M[2]**: it has 3 of its 3 terms **and nothing else**."
-    assert say[4] == "`y[1]` takes away **M[2]**: it has 2 of its 3 terms and 1 term that it does not want."
+    assert say[4] == "`y[1]` takes away **M[2]**: it has 2 of its 3 terms and 1 other."
 
 
 def test_every_output_of_larger_tiles_has_its_terms_in_the_end_in_spite_of_thirds():
@@ -39,7 +39,7 @@ def test_products_that_are_wrong_are_seen_to_be():
     products = np.zeros((1, 2, 2))
     products[0, 0, 1] = 1
     assert terms(products, np.array([[1]])).data["say"] == [
-        "`y[0]` begins with **M[0]**: it has 0 of its 2 terms and 1 term that it does not want."
+        "`y[0]` begins with **M[0]**: it has 0 of its 2 terms and 1 other."
     ]
 
 
@@ -49,7 +49,7 @@ def test_what_is_no_number_is_said_to_be_none(tmp_path):
     products[1, 0, 0] = np.inf
     view = terms(products, np.array([[1, -1]]))
     assert [row[2] for row in view.data["table"]["rows"]] == ["d0 g0 + NaN d0 g1", "- infinity d0 g0 - d0 g1"]
-    assert view.data["say"][0].endswith("it has 1 of its 1 terms and 1 term that it does not want.")
+    assert view.data["say"][0].endswith("it has 1 of its 1 terms and 1 other.")
     view.save_png(tmp_path / "terms.png")
 
 
