@@ -50,7 +50,7 @@ def cache(trace: Trace | LoopTrace, cpu: str | Cpu | None = None, steps: int = 2
         "elements": pack(replay.elements),
         "pieces": pack_lanes(replay.pieces),
         "moves": pack(replay.moves),
-        "table": table(("array", "accesses", "misses", "accesses an element"), _rows(replay)),
+        "table": table(("array", "accesses", "misses", "accesses per element"), _rows(replay)),
         "start": len(replay.array) // 2,
         "whole": whole_run and replay.left_out and {"misses": whole_run.l1_misses, "accesses": whole_run.accesses},
     }

@@ -131,7 +131,7 @@ def _sentence(sides, step):
         count = f"**{passes} wavefronts**" if passes > 1 else "1 wavefront"
         parts.append(f"{side['label']}: {count}, through {4 * len(banks)} of the 32 banks")
     lanes = first["leads"][step]
-    return f"Lanes {lanes} to {lanes + LANES - 1} want {what} rows {rows.min()} to {rows.max()}. {'; '.join(parts)}."
+    return f"Lanes {lanes} to {lanes + LANES - 1} load {what} rows {rows.min()} to {rows.max()}. {'; '.join(parts)}."
 
 
 def draw_still(figure, data, step):

@@ -56,7 +56,7 @@ def test_a_tile_shows_where_each_piece_lies():
 
 def test_the_sentence_names_the_piece_and_compares():
     view = swizzle(traced(0), traced(1), labels=("plain", "swizzled"))
-    assert "Lanes 0 to 7 want vector 0 of rows 0 to 7" in view.sentence
+    assert "Lanes 0 to 7 load vector 0 of rows 0 to 7" in view.sentence
     assert "plain: 8 wavefronts, through 4 of the 32 banks" in view.sentence
     assert "swizzled: 1 wavefront, through 32 of the 32 banks" in view.sentence
 
@@ -75,7 +75,7 @@ def load_pairs(A, out):
 
 def test_two_matrices_at_a_time_are_those_of_sixteen_lanes():
     says = swizzle(traced(0, load_pairs)).data["say"]
-    assert [say.split(" want")[0] for say in says] == ["Lanes 0 to 7", "Lanes 8 to 15"] * 4
+    assert [say.split(" load")[0] for say in says] == ["Lanes 0 to 7", "Lanes 8 to 15"] * 4
 
 
 def test_a_kernel_without_matrices_is_refused():
