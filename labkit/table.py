@@ -40,7 +40,7 @@ class Table:
 
     def _repr_html_(self):
         head = "".join(
-            f'<th scope="col" style="text-align: {self._side(column)}">{_html(name)}</th>'
+            f'<th scope="col" style="text-align: {self._side(column)}">{_html(name)}</th>' if name else "<td></td>"
             for column, name in enumerate(self.columns)
         )
         rows = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in self.rows)

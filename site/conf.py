@@ -45,15 +45,39 @@ ROOMS = re.findall(r"^   (labkit\.\w+)$", (Path(__file__).parent / "reference.rs
 
 def setup(app):
     """Connect the functions below to Sphinx."""
+    app.add_config_value("chapters", "", "env")  # slugs of the chapters to show, for a quick look; all where empty
     app.connect("builder-inited", write_chapters)
+    app.connect("build-finished", name_landmarks)
     app.connect("autodoc-skip-member", leave_out_what_is_imported)
     app.connect("autodoc-process-docstring", keep_the_first_line_whole, priority=400)  # before Napoleon, at 500
 
 
 def write_chapters(app):
     """Write the chapters' pages, and the scripts that their views share."""
-    write_sources(Path(app.srcdir))
+    write_sources(Path(app.srcdir), app.config.chapters.split())
     write_scripts(Path(app.outdir) / "_static" / "views")
+
+
+# What the theme and the Markdown reader leave out for those who listen to a page.
+ADDED = {
+    'role="heading"><span class="caption-text"': 'role="heading" aria-level="2"><span class="caption-text"',
+    '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="chapters">',
+    '<aside class="toc-drawer">': '<aside class="toc-drawer" aria-label="this page">',
+    '<aside class="toc-drawer no-toc">': '<aside class="toc-drawer no-toc" aria-label="this page">',
+    '<div id="search-results"></div>': '<h1>Search</h1><div id="search-results"></div>',
+    '<th class="head"></th>': "<td></td>",
+    '<th class="head"><p></p></th>': "<td></td>",
+}
+
+
+def name_landmarks(app, exception):
+    """Name landmarks, give headings of lists their level, and make empty heads of columns plain cells."""
+    for path in () if exception else Path(app.outdir).rglob("*.html"):
+        text = before = path.read_text(encoding="utf-8")
+        for found, added in ADDED.items():
+            text = text.replace(found, added)
+        if text != before:
+            path.write_text(text, encoding="utf-8")
 
 
 def leave_out_what_is_imported(app, what, name, member, skip, options):

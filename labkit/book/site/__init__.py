@@ -1,5 +1,6 @@
 """The book as static pages: chapters run once, their views alive without a kernel, their solutions left out."""
 
+from collections.abc import Collection
 from pathlib import Path
 
 import nbformat
@@ -16,11 +17,19 @@ SOLUTIONS = places.folder("notebooks") / "solutions"
 EXECUTED = "build/executed"  # in a checkout: what solved chapters showed when they ran
 
 
-def write_sources(site: Path) -> None:
-    """Write what Sphinx reads of the book to `site/chapters`: a notebook per chapter, and the contents by parts."""
+def write_sources(site: Path, only: Collection[str] = ()) -> None:
+    """Write what Sphinx reads of the book to `site/chapters`: chapters, records, and what the first page shows.
+
+    Parameters
+    ----------
+    site
+        Folder of Sphinx's sources.
+    only
+        Slugs of chapters; all where empty.
+    """
     notebooks = places.folder("notebooks")
     assert places.CHECKOUT, "the pages are built in a checkout"
-    names = [chapter.name for chapter in book_contents().chapters]
+    names = [chapter.name for chapter in book_contents().chapters if not only or chapter.slug in only]
     runs = run_chapters([SOLUTIONS / f"{name}.ipynb" for name in names], places.CHECKOUT / EXECUTED)
     folder = site / "chapters"
     folder.mkdir(exist_ok=True)
@@ -28,18 +37,19 @@ def write_sources(site: Path) -> None:
         stale.unlink()
     for name, run in zip(names, runs, strict=True):
         write_page(page(run, nbformat.read(notebooks / f"{name}.ipynb", as_version=4)), folder / f"{name}.ipynb")
-    (folder / "contents.md").write_text(_contents(notebooks), encoding="utf-8")
+    (folder / "contents.md").write_text(_contents(notebooks, names), encoding="utf-8")
     (folder / "race.html").write_text(race(), encoding="utf-8")
     for machine in machines():
         (folder / f"records-{machine}.md").write_text(records_page(machine), encoding="utf-8")
 
 
-def _contents(notebooks):
+def _contents(notebooks, names):
     """Return the first page's lists of chapters, a part each, and of the pages of records."""
     lines = []
     for part in read_toc(notebooks):
         chapters = [book_contents().chapter(entry.slug) for entry in part.chapters]
-        lines += _toctree(part.name, [f"chapters/{chapter.name}" for chapter in chapters if chapter])
+        found = [f"chapters/{chapter.name}" for chapter in chapters if chapter and chapter.name in names]
+        lines += _toctree(part.name, found) if found else []
     return "\n".join([*lines, *_toctree("Records", [f"chapters/records-{machine}" for machine in machines()])])
 
 

@@ -81,7 +81,7 @@ function labkitFade(colour, alpha) {
 
 // Draws a view into host and returns {show(data), stop()}.
 function labkitMount(host, view, send) {
-  const root = labkitElement('section', {class: 'labkit-view', tabindex: '0'}, host);
+  const root = labkitElement('section', {class: 'labkit-view', role: 'group', tabindex: '0'}, host);
   root.dataset.lmSuppressShortcuts = 'true';   // JupyterLab leaves the keys to the view: its shortcuts, and
   root.addEventListener('keydown', event => {   // the notebook's own: single letters would cut and insert cells
     const typed = event.key.length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey;
@@ -305,7 +305,7 @@ function labkitControls(ui, root, say, go, cleanups) {
 function labkitTable({columns, rows, byStep}, says, root) {
   const details = labkitElement('details', {}, root);
   labkitElement('summary', {text: 'The data as a table'}, details);
-  const scroll = labkitElement('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'data'}, details);
+  const scroll = labkitElement('div', {class: 'scroll', tabindex: '0', role: 'group', 'aria-label': `data of ${root.ariaLabel}`}, details);
   let made = null, now = 0;
   function mark() {
     made?.querySelector('tr.now')?.classList.remove('now');

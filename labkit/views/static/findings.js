@@ -5,7 +5,7 @@ const view = {
     const colour = {error: 'var(--hot)', advice: 'var(--A)'};
     const text = {error: 'var(--hot-text)', advice: 'var(--A)'};
     const style = 'font:13px/1.5 ui-monospace,Menlo,Consolas,monospace;overflow-x:auto;background:var(--bg);border:1px solid var(--line);border-radius:6px;padding:8px 0';
-    const listing = ui.element('div', {style, tabindex: '0', role: 'region', 'aria-label': 'kernel source with findings'}, ui.body);
+    const listing = ui.element('div', {style, tabindex: '0', role: 'group', 'aria-label': 'kernel source with findings'}, ui.body);
     const digits = String(data.lines.at(-1).number).length;
     for (const {number, text: source, notes} of data.lines) {
       const worst = notes.some(note => note.severity === 'error') ? 'error' : notes.length ? 'advice' : null;

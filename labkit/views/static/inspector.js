@@ -2,14 +2,14 @@
 const view = {
   start(ui, data) {
     const sheet = ui.element('div', {class: 'row'}, ui.body);
-    const source = ui.element('pre', {class: 'source', tabindex: '0', role: 'region', 'aria-label': 'source of the kernel'}, sheet);
+    const source = ui.element('pre', {class: 'source', tabindex: '0', role: 'group', 'aria-label': 'source of the kernel'}, sheet);
     const lines = data.source.map((text, i) => {
       const line = ui.element('div', {class: 'line'}, source);
       ui.element('span', {class: 'gutter', text: data.first + i}, line);
       line.append(text || ' ');
       return line;
     });
-    const box = ui.element('div', {class: 'variables'}, sheet);
+    const box = ui.element('div', {class: 'variables', tabindex: '0', role: 'group', 'aria-label': 'variables of the thread'}, sheet);
     const table = ui.element('table', {}, box);
     const head = ui.element('tr', {}, ui.element('thead', {}, table));
     for (const text of ['variable', 'value', 'before']) ui.element('th', {scope: 'col', text}, head);

@@ -202,7 +202,7 @@ const view = {
 
     const fold = ui.element('details', {}, ui.body);
     ui.element('summary', {text: 'Kernels on this GPU: FLOP/byte and speeds'}, fold);
-    const sheet = ui.element('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'kernels on this GPU'}, fold);
+    const sheet = ui.element('div', {class: 'scroll', tabindex: '0', role: 'group', 'aria-label': 'kernels on this GPU'}, fold);
     function numbers() {
       const list = ui.element('table', {});
       const head = ui.element('tr', {}, ui.element('thead', {}, list));

@@ -74,3 +74,4 @@ new MutationObserver(theme).observe(document.body, {attributes: true, attributeF
 const hosts = document.querySelectorAll('.labkit-host');
 hosts.forEach(host => near.observe(host));
 window.addEventListener('beforeprint', () => hosts.forEach(start));
+for (const block of document.querySelectorAll('pre')) if (block.scrollWidth > block.clientWidth) block.tabIndex = 0;   // keys scroll it

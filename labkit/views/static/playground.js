@@ -1,12 +1,12 @@
 // Sliders and findings, and the counters beside them, so that both are seen while a slider moves; below, another view
 // (one of `inner`, put in front of this file).
-// With a kernel behind it each move asks for a run; in a page, a choice among the runs that it holds.
+// With a kernel behind it each move asks for a run; in a page, it goes to the nearest of the runs that the page holds.
 const view = {
   start(ui, data) {
     const sheet = ui.element('div', {class: 'row results'}, ui.body), controls = ui.element('div', {class: 'controls'}, sheet);
     const sliders = ui.element('div', {class: 'sliders'}, controls);
     const wait = ui.element('p', {class: 'wait', role: 'status'}, controls);
-    const found = ui.element('div', {class: 'found', tabindex: '0', role: 'region', 'aria-label': 'findings'}, controls);
+    const found = ui.element('div', {class: 'found', tabindex: '0', role: 'group', 'aria-label': `findings of ${ui.root.ariaLabel}`}, controls);
     const table = ui.element('table', {}, sheet);
     table.hidden = true;
     const stage = ui.element('div', {}, ui.body);
@@ -33,20 +33,29 @@ const view = {
         shown.textContent = values[input.value];
         input.setAttribute('aria-valuetext', values[input.value]);
       };
-      input.addEventListener('input', () => { positions = {...positions, [name]: Number(input.value)}; show(); ask(); });
+      input.addEventListener('input', () => {
+        if (!ui.send) { update(nearest(name, Number(input.value))); return; }
+        positions = {...positions, [name]: Number(input.value)};
+        show();
+        ask();
+      });
       return {name, input, show};
     });
+    const runs = data.kept ?? [];   // of a page without a kernel; a slider moves among those that there are
+    const held = name => [...new Set(runs.map(state => state.positions[name]))].sort((a, b) => a - b);
     if (ui.send) {
       inputs.forEach(({input}) => input.removeAttribute('disabled'));
       const again = ui.element('button', {type: 'button', text: 'run again'}, sliders);
       again.onclick = ask;
-    } else if (data.kept?.length > 1) {
-      const label = ui.element('label', {text: 'run with '}, sliders);
-      const choice = ui.element('select', {}, label);
-      data.kept.forEach((state, i) => ui.element('option', {value: i, text: state.setting}, choice));
-      choice.value = data.kept.findIndex(state => state.setting === data.setting);
-      choice.onchange = () => ui.replace(data.kept[choice.value]);
-      inputs.forEach(({input}) => { input.parentNode.hidden = true; });
+    } else {
+      for (const {name, input} of inputs) input.toggleAttribute('disabled', held(name).length < 2);
+    }
+    function nearest(name, wanted) {
+      const far = at => Math.abs(at - wanted), from = positions[name];
+      const ahead = held(name).filter(at => (at - from) * (wanted - from) > 0);   // an arrow key moves to the next run
+      const at = (ahead.length ? ahead : held(name)).sort((a, b) => far(a) - far(b))[0];
+      const moves = state => Object.entries(state.positions).filter(([other, to]) => other !== name && to !== positions[other]).length;
+      return runs.filter(state => state.positions[name] === at).sort((a, b) => moves(a) - moves(b))[0];
     }
 
     function draw(shown) {

@@ -2,7 +2,7 @@
 
 const view = {
   start(ui, data) {
-    ui.root.dataset.lmSuppressShortcuts = 'true';
+    ui.root.setAttribute('aria-label', `Predict: ${labkitPlain(data.say)}`);
     const form = ui.element('form', {style: 'display:flex;gap:10px;align-items:center;flex-wrap:wrap'}, ui.body);
     const name = 'choice' + Math.random();
     let answer;

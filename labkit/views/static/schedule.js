@@ -90,7 +90,7 @@ const view = {
 
     // --- source: the line of the step, and the line that each warp does next
     const sheet = ui.element('div', {class: 'row', style: 'margin-top:10px'}, ui.body);
-    const source = ui.element('pre', {class: 'source', tabindex: '0', role: 'region', 'aria-label': 'source of the kernel, with the line that each warp does next'}, sheet);
+    const source = ui.element('pre', {class: 'source', tabindex: '0', role: 'group', 'aria-label': 'source of the kernel, with the line that each warp does next'}, sheet);
     const lines = common.source.map((text, i) => {
       const whole = ui.element('div', {class: 'line'}, source);
       ui.element('span', {class: 'gutter', text: common.first + i}, whole);

@@ -8,7 +8,7 @@ const view = {
     const map = ui.element('div', {role: 'grid', 'aria-label': 'families of algorithms that apply, by problem',
       style: `display:grid;grid-template-columns:auto repeat(${families.length},minmax(64px,1fr));gap:3px`}, ui.body);
     const head = ui.element('div', {role: 'row', style: 'display:contents'}, map);
-    ui.element('span', {role: 'columnheader'}, head);
+    ui.element('span', {role: 'cell'}, head);
     for (const family of families)
       ui.element('span', {role: 'columnheader', style: 'text-align:center;font-size:12px;color:var(--dim);overflow-wrap:anywhere', text: family}, head);
     const lines = names.map((name, row) => {

@@ -1,0 +1,115 @@
+"""The book's pages in a browser: every view lives, nothing is fetched from elsewhere, and nobody is shut out."""
+
+import pytest
+
+from labkit.exercises import exercise
+from labkit.exercises.contents import book_contents
+
+pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(1500), pytest.mark.long]
+
+MAX_BYTES = 3e6
+TILED = f"chapters/{book_contents().chapter('tiled-gemm').name}.html"
+
+
+def names(pages):
+    return sorted(path.relative_to(pages).as_posix() for path in pages.rglob("*.html") if path.parent.name != "_modules")
+
+
+def test_every_page_is_whole_light_and_open_to_all(pages, open_page):
+    for name in names(pages):
+        opened = open_page()
+        opened.open(name)
+        assert opened.bytes_loaded < MAX_BYTES, name
+        views, living = opened.wake()
+        assert living == views, name
+        opened.page.wait_for_timeout(300)
+        assert opened.violations() == [], name
+        assert opened.faults == [], name
+        opened.page.context.close()
+
+
+@pytest.mark.parametrize("options", [{"color_scheme": "dark"}, {"viewport": {"width": 320, "height": 256}}])
+def test_a_dark_and_a_narrow_page_are_open_to_all(open_page, options):
+    opened = open_page(**options) if "viewport" not in options else open_page()
+    page = opened.open(TILED)
+    if "viewport" in options:
+        page.set_viewport_size(options["viewport"])
+        assert page.evaluate("document.documentElement.scrollWidth") <= options["viewport"]["width"]
+    opened.wake()
+    page.wait_for_timeout(300)
+    assert opened.violations() == []
+
+
+def test_a_view_answers_buttons_and_keys(open_page):
+    page = open_page().open(TILED)
+    view = page.locator(".labkit-host .labkit-view").first
+    view.locator("button[aria-label='step forward']").click()
+    assert view.get_attribute("data-step") == "1"
+    view.press("ArrowRight")
+    assert view.get_attribute("data-step") == "2"
+
+
+def test_an_answer_is_kept_back_until_there_is_a_guess(open_page):
+    page = open_page().open(TILED)
+    answer = page.locator(".labkit-host[data-view=compare]").first
+    answer.scroll_into_view_if_needed()
+    assert "Keep a guess above" in answer.inner_text()
+    assert "it is" not in answer.inner_text()
+    question = page.locator(".labkit-host[data-view=predict]").first
+    question.locator("input[type=number]").fill("16")
+    question.locator("button").click()
+    assert "too high" in answer.inner_text()
+    assert "You said 16" in answer.inner_text()
+
+
+def test_an_answer_can_be_seen_without_a_guess(open_page):
+    page = open_page().open(TILED)
+    answer = page.locator(".labkit-host[data-view=compare]").first
+    answer.get_by_role("button", name="Show the answer").click()
+    assert "You made no guess" in answer.inner_text()
+
+
+def test_a_playground_moves_among_the_runs_that_its_page_holds(open_page):
+    page = open_page().open(TILED)
+    playground = page.locator(".labkit-host[data-view=playground]").first
+    playground.scroll_into_view_if_needed()
+    slider = playground.locator("input[type=range]:enabled").first
+    before, text = slider.input_value(), playground.inner_text()
+    slider.press("ArrowRight")
+    if slider.input_value() == before:
+        slider.press("ArrowLeft")
+    assert slider.input_value() != before
+    assert playground.inner_text() != text
+
+
+def test_the_first_page_switches_between_kernels(open_page):
+    page = open_page().open("index.html")
+    shown = page.locator(".labkit-switch .labkit-host:visible")
+    assert shown.count() == 1
+    before = shown.inner_text()
+    page.locator(".labkit-switch select").first.select_option(index=1)
+    assert shown.count() == 1
+    assert shown.inner_text() != before
+
+
+def test_search_finds_a_chapter(open_page):
+    page = open_page().open("search.html?q=shared+memory")
+    page.get_by_role("link", name="Tiled GEMM").first.wait_for()
+
+
+def test_words_of_earlier_chapters_tell_their_meaning(open_page):
+    page = open_page().open(TILED)
+    word = page.locator("article a[title][href*=glossary]").first
+    title = word.get_attribute("title")
+    word.click()
+    page.wait_for_load_state()
+    assert title[:40] in page.locator(":target").inner_text()
+
+
+def test_no_solution_is_shown(pages):
+    """A page has the stub of each exercise, and neither its solution nor the verdict of its check."""
+    text = (pages / TILED).read_text(encoding="utf-8")
+    for id in book_contents().chapter("tiled-gemm").exercises:
+        assert exercise(id).title in text
+    assert "Right: " not in text
+    assert "BEGIN SOLUTION" not in text
