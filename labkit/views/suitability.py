@@ -34,7 +34,7 @@ def suitability(problems: Mapping[str, conv.Forward | tuple[conv.Forward, str]])
             [[name, *("yes" if cell["applies"] else "no" for cell in row)] for name, row in zip(rankings, cells)],
         ),
     }
-    return View("suitability", "Who applies?", data, draw_still)
+    return View("suitability", "Which families apply?", data, draw_still)
 
 
 def _rank(problem):

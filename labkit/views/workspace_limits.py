@@ -1,4 +1,4 @@
-"""Predicted time and workspace of every algorithm for a convolution, and who is first within a limit."""
+"""Predicted time and workspace of every algorithm for a convolution, and which is first within a limit."""
 
 from collections.abc import Sequence
 
@@ -38,7 +38,7 @@ def workspace_limits(
         "smallest_mb": SMALLEST_MB,
         "table": table(["limit", "ranked first", "its workspace, MB", "predicted ms", "algorithms within"], rows),
     }
-    return View("workspace_limits", "Memory for time: who is first within a limit of workspace", data, draw_still)
+    return View("workspace_limits", "Memory for time: which algorithm is first within a limit of workspace", data, draw_still)
 
 
 def _dots(ranking, unlimited):
