@@ -30,8 +30,12 @@ def mount_point(script: str, data: dict) -> str:
     """Return the HTML of a view in a page of several; `views.js` of `write_scripts` brings it to life."""
     say = data["say"] if isinstance(data["say"], str) else data["say"][data.get("start", 0)]
     packed = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("</", "<\\/")
+    title, sentence = f"<b>{_marked(data['title'])}</b>", _marked(say)
+    still = f"<p class='labkit-still'>{title}<br>{sentence}</p>"
+    if "answer" in data:  # it is kept back until the reader has guessed
+        still = f"<details class='labkit-still'><summary>{title}</summary>{sentence}</details>"
     return (
-        f'<div class="labkit-host" data-view="{script}"><p class="labkit-still"><b>{_marked(data["title"])}</b><br>{_marked(say)}</p>'
+        f'<div class="labkit-host" data-view="{script}">{still}'
         f'<script type="application/json">{packed}</script></div>'
     )
 

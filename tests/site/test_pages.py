@@ -53,8 +53,8 @@ def test_an_answer_is_kept_back_until_there_is_a_guess(open_page):
     page = open_page().open(TILED)
     answer = page.locator(".labkit-host[data-view=compare]").first
     answer.scroll_into_view_if_needed()
-    assert "Keep a guess above" in answer.inner_text()
-    assert "it is" not in answer.inner_text()
+    answer.get_by_text("Keep a guess above").wait_for()
+    assert "It is" not in answer.inner_text()
     question = page.locator(".labkit-host[data-view=predict]").first
     question.locator("input[type=number]").fill("16")
     question.locator("button").click()
@@ -65,6 +65,7 @@ def test_an_answer_is_kept_back_until_there_is_a_guess(open_page):
 def test_an_answer_can_be_seen_without_a_guess(open_page):
     page = open_page().open(TILED)
     answer = page.locator(".labkit-host[data-view=compare]").first
+    answer.scroll_into_view_if_needed()
     answer.get_by_role("button", name="Show the answer").click()
     assert "You made no guess" in answer.inner_text()
 

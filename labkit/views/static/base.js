@@ -81,7 +81,7 @@ function labkitFade(colour, alpha) {
 
 // Draws a view into host and returns {show(data), stop()}.
 function labkitMount(host, view, send) {
-  const root = labkitElement('section', {class: 'labkit-view', role: 'group', tabindex: '0'}, host);
+  const root = labkitElement('div', {class: 'labkit-view', role: 'group', tabindex: '0'}, host);
   root.dataset.lmSuppressShortcuts = 'true';   // JupyterLab leaves the keys to the view: its shortcuts, and
   root.addEventListener('keydown', event => {   // the notebook's own: single letters would cut and insert cells
     const typed = event.key.length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey;

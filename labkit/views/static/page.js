@@ -74,4 +74,10 @@ new MutationObserver(theme).observe(document.body, {attributes: true, attributeF
 const hosts = document.querySelectorAll('.labkit-host');
 hosts.forEach(host => near.observe(host));
 window.addEventListener('beforeprint', () => hosts.forEach(start));
-for (const block of document.querySelectorAll('pre')) if (block.scrollWidth > block.clientWidth) block.tabIndex = 0;   // keys scroll it
+
+// Text that is wider than its block is scrolled by keys.
+function scrollable() {
+  for (const block of document.querySelectorAll('article pre')) block.tabIndex = block.scrollWidth > block.clientWidth ? 0 : -1;
+}
+scrollable();
+window.addEventListener('resize', scrollable);
