@@ -591,6 +591,29 @@ def test_a_landscape_shows_the_roofs_of_the_gpu_and_precision_that_are_chosen(sh
     assert "meet at 206 FLOP/byte" in told.inner_text() and "Of 1 kernel at" in told.inner_text()
 
 
+RECORD_CANVAS_TEXTS = """() => {
+    window.texts = [];
+    const draw = CanvasRenderingContext2D.prototype.fillText;
+    CanvasRenderingContext2D.prototype.fillText = function (text, ...at) { texts.push(text); draw.call(this, text, ...at); };
+}"""
+
+
+def test_a_landscape_without_a_kernel_at_the_precision_names_those_that_have_one(show):
+    page = show("landscape")
+    page.evaluate(RECORD_CANVAS_TEXTS)
+    told = page.locator(".body .say")
+    page.get_by_label("precision", exact=True).select_option("bfloat16 tensor")
+    nothing, choose = "No kernel here computes in bfloat16 tensor.", "Choose float32 or float16 tensor."
+    assert told.inner_text().endswith(f"{nothing} {choose}")
+    assert {nothing, choose} <= set(page.evaluate("() => texts"))
+    page.get_by_label("GPU", exact=True).select_option("V100")
+    page.get_by_label("precision", exact=True).select_option("float16")
+    assert told.inner_text().endswith("No kernel here computes in float16. Choose float32 or float16 tensor.")
+    page.evaluate("() => { texts.length = 0; }")
+    page.get_by_label("precision", exact=True).select_option("float32")
+    assert not [text for text in page.evaluate("() => texts") if text.startswith("No kernel")]
+
+
 def test_a_landscape_keeps_the_precision_for_the_next_gpu_that_has_it(show):
     page = show("landscape")
     page.get_by_label("precision", exact=True).select_option("float8 tensor")
