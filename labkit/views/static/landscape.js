@@ -200,8 +200,8 @@ const view = {
           }
         }
         for (const {mark, box} of names) text(mark.name, box[0], box[3] - 3, 'left', 'fg');   // the table has those of other precisions
-        emptiness().forEach((words, i) => {   // right of the ridge and under the roofs is room
-          text(words, width - MARGIN.right - 4, height - MARGIN.bottom - 26 + 16 * i, 'right', 'fg', '650 12px system-ui, sans-serif');
+        emptiness().forEach((words, i) => {   // above the name of the ridge
+          text(words, width - MARGIN.right - 4, height - MARGIN.bottom - 44 + 16 * i, 'right', 'fg', '650 12px system-ui, sans-serif');
         });
         const name = `${speed(peak)} ${chosen}`;
         g.font = '650 12px system-ui, sans-serif';
