@@ -594,7 +594,10 @@ def test_a_landscape_shows_the_roofs_of_the_gpu_and_precision_that_are_chosen(sh
 RECORD_CANVAS_TEXTS = """() => {
     window.texts = [];
     const draw = CanvasRenderingContext2D.prototype.fillText;
-    CanvasRenderingContext2D.prototype.fillText = function (text, ...at) { texts.push(text); draw.call(this, text, ...at); };
+    CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
+        texts.push(text);
+        draw.call(this, text, ...at);
+    };
 }"""
 
 
