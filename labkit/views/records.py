@@ -88,6 +88,7 @@ def records(
     """
     loaded = results.as_results(record)
     where = dict(where or {})
+    limit_of: Mapping = limits or {}
     rows = loaded.select(**where)
     if not rows:
         raise ValueError(f"The record {loaded.operation} has no row with {where}: choose other values.")
@@ -123,7 +124,7 @@ def records(
         y=f"speed, relative to {label}" if y == "ratio" else results.heading(y),
         peak=published_peak(loaded, rows, y) if peak else Peak(1, label) if y == "ratio" else None,
         is_line=_is_over_numbers(x_values),
-        limits=limits or {},
+        limits=limit_of,
     )
     if limits and picture.is_line:
         raise ValueError("limits stand at bars, and this chart has lines: choose one size in where.")
@@ -149,7 +150,7 @@ def records(
                     [name, *(_text(one.values.get(place)) for one in shown_series)]
                     for place, name in zip(x_values, x_names)
                 ),
-                *([["computed limit", *(_text(limits.get(one.name)) for one in shown_series)]] if limits else ()),
+                *([["computed limit", *(_text(limit_of.get(one.name)) for one in shown_series)]] if limits else ()),
             ],
         ),
     }
