@@ -88,3 +88,30 @@ def test_no_text_has_a_word_that_is_never_right(public):
 def test_words_are_found_in_names_and_over_the_ends_of_lines(text, found):
     match = NEVER.search(spoken(text))
     assert (match and match[0]) == found
+
+
+UNITS = "thread|warp|block|lane|row|column|tile|step|query|key|channel|pixel|output"
+COUNTED = "threads|warps|lanes|elements|bytes|numbers|outputs|loads|sectors|requests|memory|c"
+A_FOR_PER = re.compile(rf"\b(?:an? (?:{UNITS})|(?:{COUNTED})) an? (?:{UNITS})\b")
+
+
+def test_exercises_say_per_for_a_rate():
+    wrong = []
+    for path, text in texts():
+        if path.startswith("labkit/exercises/"):
+            joined = re.sub(r'"\s*\n\s*f?"', "", text)  # literals of one sentence
+            wrong += [f"{path}: {found[0]}" for found in A_FOR_PER.finditer(spoken(joined))]
+    assert not wrong, "write `one warp per row`: " + ", ".join(wrong)
+
+
+@pytest.mark.parametrize(
+    "text, found",
+    [
+        ("label=f'X {rows} x {columns}, a warp a row'", "a warp a row"),
+        ("3 KB of shared memory a\nblock", "memory a block"),
+        ("one warp per row, and each thread has a row, which a warp loads", None),
+    ],
+)
+def test_a_rate_without_per_is_found(text, found):
+    match = A_FOR_PER.search(spoken(text))
+    assert (match and match[0]) == found

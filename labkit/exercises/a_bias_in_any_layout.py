@@ -25,11 +25,11 @@ def make_launch(rng, N, C, pixels, V):
         grid=(-(-x.size // THREADS),),
         block=(THREADS,),
         budgets=(
-            Budget("global loads", 2 * x.size, "an element of x and one of bias for each of y"),
+            Budget("global loads", 2 * x.size, "per element of y, one of x and one of bias"),
             Budget(
                 "sectors loaded",
                 -(-x.size // 8) + 6 * warps,
-                "each sector of x once, and at most 6 of bias for each warp",
+                "each sector of x once, and at most 6 of bias per warp",
                 {"x": -(-x.size // 8), "bias": 6 * warps},
             ),
             Budget("sectors stored", -(-x.size // 8), "each sector of y once"),

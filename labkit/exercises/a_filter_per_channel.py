@@ -30,7 +30,7 @@ def make_launch(rng, H, W, C):
             Budget(
                 "global loads",
                 x_loads + w_loads,
-                "for each thread the pixels under its run once: 3 rows of RUN + 2, and its 9 taps once",
+                "per thread, the pixels under its run once: 3 rows of RUN + 2, and its 9 taps once",
                 {"x": x_loads, "w": w_loads},
             ),
             Budget("global stores", H * W * C, "each output once"),

@@ -22,20 +22,20 @@ def make_launch(rng, rows, columns):
     X = X.astype(np.float32)
     length = np.sqrt((X.astype(float) ** 2).sum(1))
     return Launch(
-        label=f"X {rows} x {columns}, a warp a row",
+        label=f"X {rows} x {columns}, one warp per row",
         args=(X, unwritten_array((rows,))),
         outputs={1: Expected(length, (columns / 4 + 32) * EPS * length)},  # 32: scaling, and the sum over lanes
         grid=(rows,),
         block=(WARP,),
         budgets=(
             Budget("global loads", rows * columns, "each element once"),
-            Budget("global stores", rows, "a number for each row"),
+            Budget("global stores", rows, "one number per row"),
             Budget("load requests", rows * -(-columns // WARP), "one for 32 columns of a row"),
             Budget(LOCAL_NUMBERS, 8, "8: a row may have any length"),
             Budget(SHARED_BYTES, 1024, "1 KB: a row may have any length"),
             NO_FLOAT64,
         ),
-        duties=(Duty(ACTIVE_THREADS, min(columns, WARP) // 2, "a warp for each row"),),  # a lane may take 2 columns
+        duties=(Duty(ACTIVE_THREADS, min(columns, WARP) // 2, "one warp per row"),),  # a lane may take 2 columns
     )
 
 

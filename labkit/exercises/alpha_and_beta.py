@@ -27,7 +27,7 @@ def make_launch(rng, M, N, K, *factors):
         grid=grid_for((N, M), (TILE, TILE)),
         block=(TILE, TILE),
         budgets=(
-            Budget("global loads", sum(loads.values()), f"each element once for each tile, {C_loads}", loads),
+            Budget("global loads", sum(loads.values()), f"each element once per tile, {C_loads}", loads),
             NO_FLOAT64,
         ),
         dependences=add_expected_results((USES_TILES,), A, B, alpha, addend),

@@ -32,7 +32,7 @@ def make_launch(rng, H, W, pad):
             Budget(
                 "global loads",
                 x_loads + U_loads,
-                "the pixels of each tile that are there, and the 16 numbers of U for each thread",
+                "the pixels of each tile that are there, and the 16 numbers of U per thread",
                 {"x": x_loads, "U": U_loads},
             ),
             Budget("global stores", P * Q, "each output once"),

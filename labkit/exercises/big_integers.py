@@ -32,7 +32,7 @@ def make_launch(rng, a_digits, b_digits, nines):
                 {"a": a_digits, "b": b_digits},
             ),
             Budget("global stores", a_digits + b_digits, "each digit once"),
-            Budget("shared loads", 12 * points * (bits + 2), "those of three transforms, and 24 for each point"),
+            Budget("shared loads", 12 * points * (bits + 2), "those of three transforms, and 24 per point"),
             NO_FLOAT64,
         ),
         duties=(Duty("barriers", 2 * bits, "two transforms, with one after each pass"),),
@@ -68,6 +68,6 @@ EXERCISE = Exercise(
     random_sizes=(
         (range(100, 130), range(90, 126), (False,)),
         ((1, 2, 7), (200, 211), (False, True)),
-        (range(500, 768), range(12, 257), (False,)),  # 1024 points: the cell has room for so many
+        (range(500, 768), range(12, 257), (False,)),  # 1024 points, the most that the cell has room for
     ),
 )

@@ -35,7 +35,7 @@ EXERCISE = Exercise(
     title="Choose the register tile",
     task="Choose BM, BN, TM and TN so that this kernel, C = alpha * A @ B, "
     "makes at most M * N * K / 16 global and M * N * K / 2 shared "
-    "loads, with at most 3 KB of shared memory a block and 32 numbers in a thread's own arrays.",
+    "loads, with at most 3 KB of shared memory per block and 32 numbers per thread in its own arrays.",
     points=2,
     function="chosen_matmul",
     make_launch=make_launch,

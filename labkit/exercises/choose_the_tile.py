@@ -16,7 +16,7 @@ def make_launch(rng, M, N, K, alpha, TILE):
     budgets = (
         *(loads,) * is_whole,
         shared,
-        Budget("sectors loaded", sectors * tiles, "those of each row of a tile once, and two more for a warp"),
+        Budget("sectors loaded", sectors * tiles, "those of each row of a tile once, and two more per warp"),
         Budget(BARRIERS, 2 * tiles, "one pair in each round of each block"),
     )
     return scale_by_alpha(

@@ -30,7 +30,7 @@ def make_launch(rng, layers, max_rows):
         outputs={3: expect(counts.min(axis=0)), 4: expect(counts.argmin(axis=0) + 1)},
         grid=grid_for((layers,), BLOCK),
         block=BLOCK,
-        budgets=(Budget("global stores", 2 * layers, "two numbers for each layer"),),
+        budgets=(Budget("global stores", 2 * layers, "two numbers per layer"),),
     )
 
 

@@ -23,7 +23,7 @@ def make_launch(rng, tiles):
         grid=grid_for((tiles,), BLOCK),
         block=BLOCK,
         budgets=(
-            Budget("global loads", 8 * tiles, "4 pixels and 4 numbers of U for each tile", {"x": 4 * tiles}),
+            Budget("global loads", 8 * tiles, "4 pixels and 4 numbers of U per tile", {"x": 4 * tiles}),
             NO_FLOAT64,
         ),
     )

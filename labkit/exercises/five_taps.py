@@ -26,7 +26,7 @@ def make_launch(rng, channels, outputs, offset=0):
             Budget(
                 "global loads",
                 18 * channels * tiles,
-                "6 pixels and 6 numbers of U for each tile and channel, and those of V once more",
+                "6 pixels and 6 numbers of U per tile and channel, and those of V once more",
                 {name: 6 * channels * tiles for name in "xUV"},
             ),
             Budget("global stores", V.size + outputs, "each element of V and y once"),

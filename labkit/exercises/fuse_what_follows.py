@@ -32,7 +32,7 @@ def make_launch(rng, rows, channels):
             Budget(
                 "global loads",
                 2 * rows * channels + 4 * channels * threads,
-                "each element of x and z once, and the four numbers of a channel once for each thread",
+                "each element of x and z once, and the four numbers of a channel once per thread",
             ),
             Budget("load requests", grid[0] * (2 * rows + 4 * threads), "one for 32 neighbours, which a warp loads"),
             Budget(LOCAL_NUMBERS, 0, "none: what is fused needs no array in between"),

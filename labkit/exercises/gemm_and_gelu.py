@@ -33,7 +33,7 @@ def make_launch(rng, M, N, K):
         grid=grid,
         block=(TILE, TILE),
         budgets=(
-            Budget("global loads", sum(loads.values()), "each element of A and B once for each tile of C", loads),
+            Budget("global loads", sum(loads.values()), "each element of A and B once per tile of C", loads),
             Budget(
                 "load requests",
                 2 * blocks * tiles * TILE * TILE // WARP,
@@ -44,17 +44,17 @@ def make_launch(rng, M, N, K):
                 2 * blocks * tiles * TILE * TILE // WARP
                 + grid[0] * count_edge_warps(M, K)
                 + grid[1] * count_edge_warps(K, N),
-                "as many, and one for each warp at an edge: each element is copied once, and zeros may be stored apart",
+                "16 per step, and one per warp at an edge: each element is copied once, and zeros may be stored apart",
             ),
             Budget("global stores", M * N, "each element of C once"),
             Budget(SHARED_BYTES, 2 * PADDED_BYTES, "two stages of two tiles, and a column of padding in each"),
-            Budget(BARRIERS, blocks * tiles, "one for each step of each block"),
+            Budget(BARRIERS, blocks * tiles, "one per step and block"),
             Budget(
                 EXPOSED_LOADS,
                 -(-100 // tiles),
                 f"those of the last of {tiles} steps: before it the next tiles are on their way",
             ),
-            Budget(LOCAL_NUMBERS, 0, "none: a thread has one sum"),
+            Budget(LOCAL_NUMBERS, 0, "none: each thread has one sum"),
             NO_FLOAT64,
         ),
         dependences=(uses_copies,) if K % (2 * TILE) == 0 else (),  # otherwise zeros may pad the last tiles
@@ -77,8 +77,8 @@ EXERCISE = Exercise(
     title="GEMM and GELU in a pipeline",
     task="Store C = GELU(A @ B), where GELU(x) = x/2 (1 + erf(x / √2)). Blocks of 16 x 16 threads compute 16 x 16 of "
     "C. Load tiles of 16 x 16 of A and of B with `ptx.cp_async` into two stages. While one stage is multiplied, the "
-    "copies into the other must be in flight. There is one barrier for each pair of tiles, and each element of A and "
-    "B is loaded once for each block.",
+    "copies into the other must be in flight. There is one barrier per pair of tiles, and each element of A and "
+    "B is loaded once per block.",
     points=4,
     function="gemm_gelu",
     make_launch=make_launch,

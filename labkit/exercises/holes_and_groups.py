@@ -30,7 +30,7 @@ def make_launch(rng, groups, channels, filters, P, Q, R, S, dilation):
         outputs={2: Expected(value, bound)},
         grid=grid_for((K, Q, P), BLOCK),
         block=BLOCK,
-        budgets=(Budget("global loads", problem.flops, "a pixel and a tap for each product"), NO_FLOAT64),
+        budgets=(Budget("global loads", problem.flops, "one pixel and one tap per product"), NO_FLOAT64),
     )
 
 

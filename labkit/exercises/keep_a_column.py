@@ -26,7 +26,7 @@ def make_launch(rng, M, N, K, alpha):
 EXERCISE = Exercise(
     title="Keep a column",
     task="The tiles are in shared memory. Let each thread add up its TM outputs, one below the other, "
-    "with TM + 1 shared loads for each k, and store alpha times each.",
+    "with TM + 1 shared loads per k, and store alpha times each.",
     points=3,
     function="column_matmul",
     make_launch=make_launch,

@@ -36,18 +36,18 @@ def make_launch(rng, P, Q):
             Budget(
                 "global loads",
                 x_loads + w_loads,
-                "for each block (HIGH + R - 1) * (WIDE + S - 1) pixels and the taps once",
+                "per block, (HIGH + R - 1) * (WIDE + S - 1) pixels and the taps once",
                 {"x": x_loads, "w": w_loads},
             ),
             Budget(
                 "load requests",
                 blocks * (-(-rows * (TILE_W + S - 1) // 32) + R),
-                "for each block as many as warps have room for its pixels, and one for each row of taps",
+                "per block, one per 32 of its pixels and one per row of taps",
             ),
             Budget(
                 "sectors loaded",
                 blocks * (8 * rows + 2 * R),
-                "8 for each row of a tile, whose pixels neighbours load together, and 2 for each row of taps",
+                "8 per row of a tile, whose pixels neighbours load together, and 2 per row of taps",
             ),
             NO_FLOAT64,
         ),

@@ -126,7 +126,7 @@ def make_tensor_core_launch(
     grid = grid_for((N, M), tile[::-1])
     max_plain_flops = 4 * int(np.prod(grid) * np.prod(tile))  # so that parts of a sum may be added up
     return Launch(
-        label=f"A {M} x {K} times B.T {K} x {N}, {tile[0]} x {tile[1]} of C a block",
+        label=f"A {M} x {K} times B.T {K} x {N}, {tile[0]} x {tile[1]} of C per block",
         args=(A.view(np.uint32), B.view(np.uint32), unwritten_array((M, N))),
         outputs={2: expect_product(A.astype(np.float32), B.T.astype(np.float32))},
         grid=grid,

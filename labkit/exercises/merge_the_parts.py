@@ -27,7 +27,7 @@ def make_launch(rng, parts, rows):
     distances = np.where(empty, 0, rescaled * (maximum - np.where(empty, maximum, valid_max)))
     bound = EPS * ((4 * parts + 4) * rescaled.sum(0) + 2 * distances.sum(0))
     return Launch(
-        label=f"{parts} part{'s' * (parts > 1)} of {rows} rows, a thread a row",
+        label=f"{parts} part{'s' * (parts > 1)} of {rows} rows, one thread per row",
         args=(maxima, totals, unwritten_array((rows,)), unwritten_array((rows,))),
         outputs={2: Expected(maximum, np.zeros(rows)), 3: Expected(rescaled.sum(0), bound)},
         grid=grid_for((rows,), BLOCK),
@@ -35,12 +35,12 @@ def make_launch(rng, parts, rows):
         budgets=(
             Budget("global loads", 2 * parts * rows, "two numbers of each part, each once"),
             Budget("global stores", 2 * rows, "maximum and sum of each row"),
-            Budget("load requests", 2 * parts * -(-rows // WARP), "2 for each part of 32 rows"),
+            Budget("load requests", 2 * parts * -(-rows // WARP), "2 per part of 32 rows"),
             Budget(LOCAL_NUMBERS, 8, "8: there may be any number of parts"),
-            Budget(SHARED_BYTES, 0, "none: a thread has a row"),
+            Budget(SHARED_BYTES, 0, "none: each thread has one row"),
             NO_FLOAT64,
         ),
-        duties=(Duty(ACTIVE_THREADS, last_block_size(rows, BLOCK[0]), "a thread for each row"),),
+        duties=(Duty(ACTIVE_THREADS, last_block_size(rows, BLOCK[0]), "one thread per row"),),
     )
 
 

@@ -49,13 +49,13 @@ def make_launch(rng, parts, channels):
             Budget(
                 "load requests",
                 6 * parts * -(-channels // WARP),
-                "6 for each part of 32 channels, which a warp loads together",
+                "6 per part of 32 channels, which a warp loads together",
             ),
             Budget(LOCAL_NUMBERS, 8, "8: there may be any number of parts"),
-            Budget(SHARED_BYTES, 0, "none: a thread has a channel"),
+            Budget(SHARED_BYTES, 0, "none: each thread has one channel"),
             NO_FLOAT64,
         ),
-        duties=(Duty(ACTIVE_THREADS, last_block_size(channels, BLOCK[0]), "a thread for each channel"),),
+        duties=(Duty(ACTIVE_THREADS, last_block_size(channels, BLOCK[0]), "one thread per channel"),),
     )
 
 

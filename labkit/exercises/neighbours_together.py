@@ -18,7 +18,7 @@ def make_launch(rng, size, threads):
         grid=grid_for((size,), (PER_THREAD * threads,)),
         block=(threads,),
         budgets=(
-            Budget("sectors loaded", 2 * sectors, "elements / 8: each sector once for each x[i] of x[i] + x[i]"),
+            Budget("sectors loaded", 2 * sectors, "elements / 8: each sector once per x[i] of x[i] + x[i]"),
             Budget("sectors stored", sectors, "elements / 8: each sector once"),
         ),
     )
@@ -30,6 +30,6 @@ EXERCISE = Exercise(
     points=2,
     function="double",
     make_launch=make_launch,
-    sizes=((1024, 64), (1000, 64)),  # elements, threads a block
+    sizes=((1024, 64), (1000, 64)),  # elements, threads per block
     random_sizes=((range(1101, 2000, 2), range(96, 257, 32)), ((1, 3, 7, 31), (64,)), (Above(2000), (32, 128))),
 )

@@ -12,7 +12,7 @@ def make_launch(rng, M, N):
     pairs = ((X, Y), (X, X), (Y, Y))
     products = np.stack([a.astype(np.float64) * b for a, b in pairs])
     return Launch(
-        label=f"X and Y {M} x {N}, a warp a row",
+        label=f"X and Y {M} x {N}, one warp per row",
         args=(X, Y, unwritten_array((M, 3))),
         outputs={2: Expected(products.sum(axis=2).T, N * EPS * np.abs(products).sum(axis=2).T)},
         grid=(M,),

@@ -21,7 +21,7 @@ def make_launch(rng, points, taps):
         grid=(blocks,),
         block=(T,),
         budgets=(
-            Budget("global loads", blocks * (T + taps), "T points and the taps for each tile", {"w": blocks * taps}),
+            Budget("global loads", blocks * (T + taps), "T points and the taps per tile", {"w": blocks * taps}),
             Budget("global stores", value.size, "each output once"),
             NO_FLOAT64,
         ),

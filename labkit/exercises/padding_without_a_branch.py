@@ -35,7 +35,7 @@ def make_launch(rng, H, W, R, S, top, left):
             Budget(
                 "store requests to shared memory",
                 copies,
-                "one copy of each warp for each row of a tile; an `if` with a copy on either side runs both",
+                "one copy per warp and row of a tile; an `if` with a copy on either side runs both",
             ),
             Budget("global stores", size, "each element once"),
             NO_FLOAT64,

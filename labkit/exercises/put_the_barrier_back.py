@@ -11,7 +11,7 @@ TILE = 8
 def make_launch(rng, M, N, K):
     tiles = -(-M // TILE) * -(-N // TILE) * -(-K // TILE)
     budgets = (
-        Budget("sectors loaded", 4 * TILE * tiles, "2 for each row of a tile, which 8 neighbours load together"),
+        Budget("sectors loaded", 4 * TILE * tiles, "2 per row of a tile, which 8 neighbours load together"),
         Budget(BARRIERS, 2 * tiles, "one pair in each round of each block"),
     )
     # without tiles, or without barriers, a second run must come out otherwise

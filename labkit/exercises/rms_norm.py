@@ -20,7 +20,7 @@ def make_launch(rng, rows, columns):
     shared_bytes = 4 * (columns + WARP)
     warps = rows * THREADS // WARP
     return Launch(
-        label=f"x {rows} x {columns}, a block of {THREADS} threads a row",
+        label=f"x {rows} x {columns}, one block of {THREADS} threads per row",
         args=(x, weight, unwritten_array((rows, columns)), eps),
         outputs={2: Expected(y, (columns + 16) * EPS * np.abs(y))},
         grid=(rows,),
@@ -30,7 +30,7 @@ def make_launch(rng, rows, columns):
             Budget(
                 "global loads",
                 2 * rows * columns,
-                "each element of x once, and the weights once for each row",
+                "each element of x once, and the weights once per row",
                 shares={"x": rows * columns, "weight": rows * columns},
             ),
             Budget("global stores", rows * columns, "each element of y once"),

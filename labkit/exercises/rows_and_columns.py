@@ -18,7 +18,7 @@ def make_launch(rng, rows, columns, *block):
         outputs={2: expect((A + B).astype(np.float64))},
         grid=grid,
         block=block,
-        budgets=(Budget("load requests", 2 * warps, "2 for each warp"),),
+        budgets=(Budget("load requests", 2 * warps, "2 per warp"),),
     )
 
 
@@ -28,7 +28,7 @@ EXERCISE = Exercise(
     points=2,
     function="add",
     make_launch=make_launch,
-    sizes=((16, 96, 16, 8), (70, 45, 16, 8)),  # rows, columns, threads a block along x and along y
+    sizes=((16, 96, 16, 8), (70, 45, 16, 8)),  # rows, columns, threads per block along x and along y
     random_sizes=(
         (range(75, 120, 2), range(101, 140, 2), range(8, 33, 8), range(4, 9)),
         ((1,), Above(140), (32,), (4, 5)),

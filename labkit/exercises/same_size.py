@@ -28,7 +28,7 @@ def make_launch(rng, C, H, W, K, R, S, stride):
         grid=grid_for((problem.Q, problem.P, K), (*BLOCK, 1)),
         block=BLOCK,
         budgets=(
-            Budget("global loads", problem.flops, "a pixel and a tap for each product"),
+            Budget("global loads", problem.flops, "one pixel and one tap per product"),
             Budget("global stores", y.size, "each output once"),
             NO_FLOAT64,
         ),

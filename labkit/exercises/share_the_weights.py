@@ -14,13 +14,13 @@ def make_launch(rng, M, K, inputs, BATCH):
     allowed = 8 * M * K * inputs // 7
     shares = {"A": allowed - M * K * inputs, "X": M * K * inputs}
     return Launch(
-        label=f"A {M} x {K}, {inputs} inputs, a warp a row",
+        label=f"A {M} x {K}, {inputs} inputs, one warp per row",
         args=(A, X, unwritten_array((inputs, M))),
         outputs={2: expect_product(X, np.ascontiguousarray(A.T))},
         grid=(M,),
         block=(32,),
         budgets=(
-            Budget("global loads", allowed, "one for each 1.75 of 2 * M * K * inputs FLOPs", shares),
+            Budget("global loads", allowed, "one per 1.75 of 2 * M * K * inputs FLOPs", shares),
             Budget(SHARED_BYTES, 0, "none: each thread keeps its own sums"),
             Budget(LOCAL_NUMBERS, MAX_NUMBERS, "16, so that many threads fit on an SM"),
         ),
@@ -29,7 +29,7 @@ def make_launch(rng, M, K, inputs, BATCH):
 
 EXERCISE = Exercise(
     title="Share the weights",
-    task="Choose BATCH so that the kernel makes at least 1.75 FLOPs for each global load, "
+    task="Choose BATCH so that the kernel makes at least 1.75 FLOPs per global load, "
     "and keeps at most 16 numbers in a thread's own array.",
     points=2,
     function="many_inputs",

@@ -16,22 +16,20 @@ def make_launch(rng, M, N):
     x, y = (row - row.mean(1, keepdims=True) for row in (X.astype(float), Y.astype(float)))
     width = np.ptp(x, axis=1) * np.ptp(y, axis=1)  # no product of distances from a value of the row is larger
     return Launch(
-        label=f"X and Y {M} x {N}, a warp a row",
+        label=f"X and Y {M} x {N}, one warp per row",
         args=(X, Y, unwritten_array((M,))),
         outputs={2: Expected((x * y).mean(1), (N // WARP + 16) * EPS * width)},
         grid=(M,),
         block=(WARP,),
         budgets=(
-            Budget(
-                "global loads", 2 * M * (N + WARP), "each element once, and a shift of X and one of Y for each lane"
-            ),
-            Budget("global stores", M, "a number for each row"),
+            Budget("global loads", 2 * M * (N + WARP), "each element once, and one shift of X and one of Y per lane"),
+            Budget("global stores", M, "one number per row"),
             Budget("load requests", 2 * M * (-(-N // WARP) + 2), "2 for 32 columns of a row, and 4 for its shifts"),
             Budget(LOCAL_NUMBERS, 8, "8: a row may have any length"),
             Budget(SHARED_BYTES, 1024, "1 KB: a row may have any length"),
             NO_FLOAT64,
         ),
-        duties=(Duty(ACTIVE_THREADS, min(N, WARP) // 2, "a warp for each row"),),  # a lane may take 2 elements
+        duties=(Duty(ACTIVE_THREADS, min(N, WARP) // 2, "one warp per row"),),  # a lane may take 2 elements
     )
 
 

@@ -20,7 +20,7 @@ def make_launch(rng, structs):
         grid=(blocks,),
         block=(STRUCTS,),
         budgets=(
-            Budget("global loads", fields.size, "FIELDS for each struct: each element once"),
+            Budget("global loads", fields.size, "FIELDS per struct: each element once"),
             Budget("sectors loaded", sectors, "FIELDS * structs / 8: each sector once"),
             Budget(
                 "sectors stored",
@@ -39,7 +39,7 @@ EXERCISE = Exercise(
     task="- **Given**: a simulation keeps each particle as a struct of FIELDS = 7 numbers: three coordinates, three "
     "velocities and a mass. structs holds one struct after the other. Kernels that move the particles read one field "
     "of 32 neighbours at once.\n"
-    "- **Write** arrays, which has a row for each field.\n"
+    "- **Write** arrays, which has a row per field.\n"
     "- **Limits**: blocks of STRUCTS = 128 threads; each sector is touched once on both sides; no bank conflicts.\n"
     "- **Sizes**: any number of structs.",
     points=4,

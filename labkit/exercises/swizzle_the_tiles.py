@@ -21,7 +21,7 @@ def make_launch(rng, M, N, K):
         tile=(16, 8),
         block=(32,),
         budgets=BUDGETS,
-        duties=(Duty("load requests to shared memory", 0, "3 for each `ptx.mma`: load by `ldmatrix`", at_most=loads),),
+        duties=(Duty("load requests to shared memory", 0, "3 per `ptx.mma`: load by `ldmatrix`", at_most=loads),),
         dependences=(USES_TILES, USES_TENSOR_CORES),
     )
 

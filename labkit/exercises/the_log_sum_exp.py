@@ -49,17 +49,17 @@ def make_launch(rng, queries, keys):
             Budget(
                 "global loads",
                 2 * keys * HEAD_DIM + blocks * queries * (2 * HEAD_DIM + 2),
-                "a key and its value once, and all that belongs to a query once for each block",
+                "a key and its value once, and all that belongs to a query once per block",
             ),
-            Budget("global stores", 2 * keys * HEAD_DIM, "two gradients of 8 numbers for each key"),
+            Budget("global stores", 2 * keys * HEAD_DIM, "two gradients of 8 numbers per key"),
             Budget(
                 "load requests",
                 blocks * (2 * HEAD_DIM + 6 * tiles),
-                "16 of a warp for its keys and values, and 6 for each tile of queries",
+                "16 per warp for its keys and values, and 6 per tile of queries",
             ),
             Budget(LOCAL_NUMBERS, 4 * HEAD_DIM + 8, "40: a key, a value, and the gradients of both"),
             Budget(SHARED_BYTES, 8 * QUERIES * (HEAD_DIM + 1), "those of a tile of queries"),
-            Budget(BARRIERS, 2 * blocks * tiles, "two for each tile of each block"),
+            Budget(BARRIERS, 2 * blocks * tiles, "two per tile and block"),
             NO_FLOAT64,
         ),
     )

@@ -26,20 +26,20 @@ def make_launch(rng, rows, columns):
     bound = EPS * (rounded + 4 * rows + 4 * mean_distance + 8)
     result = np.where(all_masked, -np.inf, col_max + np.log(np.maximum(col_sum, 1)))
     return Launch(
-        label=f"x {rows} x {columns}, a thread a column",
+        label=f"x {rows} x {columns}, one thread per column",
         args=(x, unwritten_array((columns,))),
         outputs={1: Expected(result, bound)},
         grid=grid_for((columns,), BLOCK),
         block=BLOCK,
         budgets=(
             Budget("global loads", rows * columns, "each element of x once"),
-            Budget("global stores", columns, "a number for each column"),
+            Budget("global stores", columns, "one number per column"),
             Budget("load requests", rows * -(-columns // WARP), "one for 32 columns of a row"),
             Budget(LOCAL_NUMBERS, 8, "8: a column may have any length"),
-            Budget(SHARED_BYTES, 0, "none: a thread has a column"),
+            Budget(SHARED_BYTES, 0, "none: each thread has one column"),
             NO_FLOAT64,
         ),
-        duties=(Duty(ACTIVE_THREADS, last_block_size(columns, BLOCK[0]), "a thread for each column"),),
+        duties=(Duty(ACTIVE_THREADS, last_block_size(columns, BLOCK[0]), "one thread per column"),),
     )
 
 

@@ -30,7 +30,7 @@ def make_launch(rng, queries, keys):
     num_allowed = int(allowed.sum())
     last_count = int(count[-1, 0])  # the last row is the last block's
     return Launch(
-        label=f"S {queries} x {keys}, a warp a row",
+        label=f"S {queries} x {keys}, one warp per row",
         args=(S, unwritten_array(S.shape)),
         outputs={1: Expected(P, bound + MIN_NORMAL * (P > 0))},
         grid=(queries,),
@@ -43,7 +43,7 @@ def make_launch(rng, queries, keys):
             Budget(SHARED_BYTES, 1024, "1 KB: a row may have any length"),
             NO_FLOAT64,
         ),
-        duties=(Duty(ACTIVE_THREADS, min(last_count, WARP) // 2, "a warp for each row"),),  # a lane may take 2 keys
+        duties=(Duty(ACTIVE_THREADS, min(last_count, WARP) // 2, "one warp per row"),),  # a lane may take 2 keys
     )
 
 

@@ -49,20 +49,20 @@ def make_launch(rng, parts, rows):
             Budget(
                 "global loads",
                 2 * parts * rows * HEAD_DIM,
-                "an element of O and a log-sum-exp of each part for each thread",
+                "one element of O and one log-sum-exp per part and thread",
             ),
-            Budget("load requests", 2 * parts * rows, "2 of a warp for each part of its row"),
+            Budget("load requests", 2 * parts * rows, "2 per warp and part of its row"),
             Budget(
                 "global stores",
                 rows * (HEAD_DIM + 1),
-                "32 numbers and a log-sum-exp for each row",
+                "32 numbers and one log-sum-exp per row",
                 {"O": rows * HEAD_DIM, "lse": rows},
             ),
             Budget(LOCAL_NUMBERS, 0, "none: there may be any number of parts"),
             Budget(SHARED_BYTES, 0, "none: there may be any number of parts"),
             NO_FLOAT64,
         ),
-        duties=(Duty(ACTIVE_THREADS, HEAD_DIM * last_block_size(rows, ROWS), "a thread for each number of a row"),),
+        duties=(Duty(ACTIVE_THREADS, HEAD_DIM * last_block_size(rows, ROWS), "one thread per number of a row"),),
     )
 
 

@@ -33,8 +33,8 @@ def make_launch(rng, queries, keys):
         grid=(blocks,),
         block=(WARP, 1 + CONSUMERS),
         budgets=(
-            Budget("global loads", (queries + blocks * keys) * HEAD_DIM, "a query once, and a key once for each block"),
-            Budget("global stores", queries, "one for each query"),
+            Budget("global loads", (queries + blocks * keys) * HEAD_DIM, "a query once, and a key once per block"),
+            Budget("global stores", queries, "one per query"),
             Budget(LOCAL_NUMBERS, HEAD_DIM, "those of a query"),
             Budget(
                 SHARED_BYTES,
@@ -44,9 +44,9 @@ def make_launch(rng, queries, keys):
             Budget(
                 EXPOSED_LOADS,
                 min(100, -(-100 * MAX_STAGES // tiles)),
-                f"those of as many tiles as a ring has stages, of {tiles}: before them the next copy is on its way",
+                f"those of {min(MAX_STAGES, tiles)} of {tiles} tiles: during the others the next copy is in flight",
             ),
-            Budget(BARRIERS, blocks, "one for each block, after its mbarriers are set up"),
+            Budget(BARRIERS, blocks, "one per block, after its mbarriers are set up"),
             NO_FLOAT64,
         ),
         duties=(

@@ -43,15 +43,13 @@ def make_launch(rng, queries, keys):
             Budget(
                 "global loads",
                 queries * HEAD_DIM + 2 * blocks * keys * HEAD_DIM,
-                "a query once, and each key and value once for each block",
+                "a query once, and each key and value once per block",
             ),
-            Budget("global stores", queries * (HEAD_DIM + 2), "8 sums, a total and an origin for each query"),
-            Budget(
-                "load requests", blocks * (HEAD_DIM + 4 * tiles), "8 of a warp for its queries, and 4 for each tile"
-            ),
+            Budget("global stores", queries * (HEAD_DIM + 2), "8 sums, one total and one origin per query"),
+            Budget("load requests", blocks * (HEAD_DIM + 4 * tiles), "8 per warp for its queries, and 4 per tile"),
             Budget(LOCAL_NUMBERS, 2 * HEAD_DIM + KEYS + 8, "32: a query, its sums, and the scores of a tile"),
             Budget(SHARED_BYTES, 8 * KEYS * HEAD_DIM, "those of a tile of K and one of V"),
-            Budget(BARRIERS, 2 * blocks * tiles, "two for each tile of each block"),
+            Budget(BARRIERS, 2 * blocks * tiles, "two per tile and block"),
             NO_FLOAT64,
         ),
     )

@@ -44,11 +44,9 @@ def make_launch(rng, queries, keys, sinks, window):
                 f"queries once, and the keys and values of the {count} tiles in which a query of the block may look",
             ),
             Budget("global stores", HEAD_DIM * queries, "each element of O once"),
-            Budget("load requests", HEAD_DIM * blocks + 4 * count, "8 of a warp for its queries, and 4 for each tile"),
-            Budget(
-                "shared loads", 2 * count * KEYS * HEAD_DIM * QUERIES, "2 x 8 x 8 of each thread for each of the tiles"
-            ),
-            Budget(BARRIERS, 2 * count, "two for each of the tiles"),
+            Budget("load requests", HEAD_DIM * blocks + 4 * count, "8 per warp for its queries, and 4 per tile"),
+            Budget("shared loads", 2 * count * KEYS * HEAD_DIM * QUERIES, "2 x 8 x 8 per thread and tile"),
+            Budget(BARRIERS, 2 * count, "two per tile"),
             Budget(LOCAL_NUMBERS, 2 * HEAD_DIM + KEYS, "24: a query and its sums"),  # and the scores of a tile
             Budget(SHARED_BYTES, 8 * KEYS * HEAD_DIM, "those of a tile of K and one of V"),
             NO_FLOAT64,

@@ -45,7 +45,7 @@ def make_launch(rng, H, W):
         grid=grid,
         block=(TILE_W, TILE_H),
         budgets=(
-            Budget("global loads", loads, "(HIGH + 4) * (WIDE + 4) for each block"),
+            Budget("global loads", loads, "(HIGH + 4) * (WIDE + 4) per block"),
             Budget("global stores", H * W, "each element once"),
             NO_FLOAT64,
         ),

@@ -21,7 +21,7 @@ def make_launch(rng, N, C, P, Q, R, S, stride):
         grid=grid_for(lowered.shape[::-1], BLOCK),
         block=BLOCK,
         budgets=(
-            Budget("global loads", lowered.size, "a pixel for each element"),
+            Budget("global loads", lowered.size, "one pixel per element"),
             Budget("global stores", lowered.size, "each element once"),
             NO_FLOAT64,
         ),

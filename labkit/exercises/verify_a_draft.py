@@ -43,22 +43,20 @@ def make_launch(rng, keys, queries):
             Budget(
                 "global loads",
                 2 * keys * HEAD_DIM + parts * KEYS * queries * HEAD_DIM,
-                "a key and its value once for all queries, and each query once for each thread",
+                "a key and its value once for all queries, and each query once per thread",
                 {"K": keys * HEAD_DIM, "V": keys * HEAD_DIM},
             ),
             Budget(
                 "load requests",
                 parts * HEAD_DIM * (2 + queries),
-                "16 of a warp for its keys and values, and 8 for each query",
+                "16 per warp for its keys and values, and 8 per query",
             ),
-            Budget(
-                "global stores", parts * queries * (HEAD_DIM + 1), "8 numbers and a log-sum-exp for each query and part"
-            ),
+            Budget("global stores", parts * queries * (HEAD_DIM + 1), "8 numbers and a log-sum-exp per query and part"),
             Budget(LOCAL_NUMBERS, 3 * HEAD_DIM, "24: a key, a value and a query; there may be any number of queries"),
             Budget(SHARED_BYTES, 0, "none: a warp shares by shuffles"),
             NO_FLOAT64,
         ),
-        duties=(Duty(ACTIVE_THREADS, last_block_size(keys, KEYS), "a thread for each key"),),
+        duties=(Duty(ACTIVE_THREADS, last_block_size(keys, KEYS), "one thread per key"),),
     )
 
 
@@ -66,7 +64,7 @@ EXERCISE = Exercise(
     title="Verify a draft",
     task="A small model has guessed the next few tokens, and the large model checks all of them at once: each has a "
     "query, and its key and value are already at the end of the cache. Query i is at position i + keys - queries, "
-    "and sees key j if j <= position. Each block has a part of 32 keys, and writes for each query O and log-sum-exp of "
+    "and sees key j if j <= position. Each block has a part of 32 keys, and writes, per query, O and log-sum-exp of "
     "this part, as a split does. The keys and values are read once for all queries. A query that sees no key of a part "
     "has O = 0 and a log-sum-exp of -inf there.",
     points=4,

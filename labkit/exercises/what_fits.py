@@ -93,7 +93,7 @@ def draw_ranking(rng):
 EXERCISE = Exercise(
     title="What fits",
     task="Return the name of the fastest algorithm that can be taken within a limit of workspace, or None if there is "
-    "none. Of two that are as fast take the one that needs less, and of two alike the one that stands first.",
+    "none. If two are equally fast, take the one that needs less; if both also need the same, the first of them.",
     points=2,
     function="fitting",
     make_launch=make_launch,

@@ -10,7 +10,7 @@ def make_launch(rng, M, N):
     product = expect_product(A, x[:, None])
     steps = M * -(-N // 32)
     return Launch(
-        label=f"A {M} x {N}, a warp a row",
+        label=f"A {M} x {N}, one warp per row",
         args=(A, x, unwritten_array((M,))),
         outputs={2: Expected(product.value[:, 0], product.bound[:, 0])},
         grid=(M,),
@@ -19,9 +19,9 @@ def make_launch(rng, M, N):
             Budget(
                 "sectors loaded",
                 9 * steps,
-                "9 for each 32 columns of a row: 4 of x, and 5 of A where rows begin anywhere",
+                "9 per 32 columns of a row: 4 of x, and 5 of A where rows begin anywhere",
             ),
-            Budget("global stores", M, "one for each row"),
+            Budget("global stores", M, "one per row"),
             NO_FLOAT64,
         ),
     )
@@ -29,7 +29,7 @@ def make_launch(rng, M, N):
 
 EXERCISE = Exercise(
     title="Write gemv",
-    task="Write y = A @ x in float32, a warp a row, so that the lanes of a warp read neighbours.",
+    task="Write y = A @ x in float32, one warp per row, so that the lanes of a warp read neighbours.",
     points=3,
     function="my_gemv",
     make_launch=make_launch,

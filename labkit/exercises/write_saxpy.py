@@ -31,7 +31,7 @@ EXERCISE = Exercise(
     points=2,
     function="saxpy",
     make_launch=make_launch,
-    sizes=((512, 128, 2.5), (1000, 128, -41.0)),  # elements, threads a block, a; threads are left over
+    sizes=((512, 128, 2.5), (1000, 128, -41.0)),  # elements, threads per block, a; threads are left over
     random_sizes=(
         (range(1101, 2000, 2), range(160, 257, 32), (0.1, -0.001)),
         ((1, 2, 3, 31), (32, 96), (0.0,)),

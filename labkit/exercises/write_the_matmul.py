@@ -12,14 +12,14 @@ def make_launch(rng, M, N, K, alpha):
     budgets = (
         Budget("global loads", 2 * M * N * K, "2 * M * N * K"),
         Budget("global stores", M * N, "each element of C once"),
-        Budget("sectors loaded", 6 * warps * K, "6 for each warp and k"),
+        Budget("sectors loaded", 6 * warps * K, "6 per warp and k"),
         NO_FLOAT64,
     )
     duties = (
         Duty(
             "global loads",
             M * N * K,
-            f"a thread for each output, which loads for itself: sharing is {chapter_number('tiled-gemm')}'s",
+            f"one thread per output, which loads for itself: sharing is {chapter_number('tiled-gemm')}'s",
         ),
     )
     return scale_by_alpha(alpha, make_matmul_launch(rng, M, N, K, BLOCK, budgets=budgets, duties=duties))

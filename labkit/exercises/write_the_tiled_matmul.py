@@ -10,9 +10,9 @@ TILE = 16
 def make_launch(rng, M, N, K):
     tiles = -(-M // TILE) * -(-N // TILE) * -(-K // TILE)
     budgets = (
-        Budget("global loads", 2 * TILE**2 * tiles, "2 for each thread and tile, so that the edges have room"),
+        Budget("global loads", 2 * TILE**2 * tiles, "2 per thread and tile, so that the edges have room"),
         Budget("global stores", M * N, "each element of C once"),
-        Budget("sectors loaded", 6 * TILE * tiles, "3 for each row of a tile, which 16 neighbours load together"),
+        Budget("sectors loaded", 6 * TILE * tiles, "3 per row of a tile, which 16 neighbours load together"),
         Budget(BARRIERS, 2 * tiles, "one pair in each round of each block"),
         NO_FLOAT64,
     )

@@ -60,6 +60,15 @@ def lanes_read_in_pairs(flat, mask, start, stop):
     return False
 
 
+@njit(cache=True)
+def lanes_at_once(flat, mask, start, stop, lane_bytes, is_load):
+    """Return how many neighbouring lanes of a warp one wavefront may serve, of which each accesses `lane_bytes`."""
+    if lane_bytes <= 4:
+        return 32
+    pairs = 2 if is_load and lanes_read_in_pairs(flat, mask, start, stop) else 1
+    return pairs * (128 // lane_bytes)
+
+
 @inner_njit
 def _extent(flat, begin, end):
     """Return the distance between the lowest and the highest element of some lanes."""
@@ -82,16 +91,13 @@ def count_shared(flat, first_byte, itemsize, width, elements, mask, all_lanes, i
     words = np.empty(32, np.int64)
     bank_lane = np.empty(32, np.int64)
     next_lane = np.empty(32, np.int64)
-    is_vector = itemsize * width > 4
     for warp in range(warps.shape[0]):
         start, stop = warps[warp, START], warps[warp, STOP]
-        lanes_at_once = 128 // (itemsize * width) if is_vector else 32
-        if is_vector and is_load and lanes_read_in_pairs(flat, mask, start, stop):
-            lanes_at_once *= 2
+        at_once = lanes_at_once(flat, mask, start, stop, itemsize * width, is_load)
         min_wavefronts = wavefronts = active = 0
         begin = start
         while begin < stop:
-            end = min(begin + lanes_at_once, stop)
+            end = min(begin + at_once, stop)
             # at most 32 adjacent words are in different banks, whichever lane reads which
             if all_lanes and _extent(flat, begin, end) * itemsize <= 124:
                 min_wavefronts += 1

@@ -64,4 +64,6 @@ class Family:
     local_states: tuple[type[LocalState], ...] = ()  # and of threads' own arrays
     notes: Callable[[], Any] = set  # makes the container of what the instructions note of a program at translation
     notes_copies: bool = False  # the notes are numbers of sites where an asynchronous copy writes
+    cure_race: Callable[[Any, Any], str] | None = None  # of (race, notes): a sentence, or "" for a race of others
+    cure_unwritten: Callable[[Any, Any, Any], str] | None = None  # of (launch, site of the read, notes): likewise
     check: Callable[[Any, Any], None] | None = None  # of (program, notes); raises KernelError where that is wrong

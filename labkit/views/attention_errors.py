@@ -58,6 +58,7 @@ def attention_errors(
     ]
     data = {
         "say": says,
+        "counter": [f"spread {spread:g}" for spread in spreads],
         "spreads": spreads,
         "weights": pack(ranked),
         "names": list(errors),

@@ -56,6 +56,7 @@ def attention_row(
     ]
     data = {
         "say": says[0],
+        "counter": [f"query {i + 1}" for i in range(N)],
         "start": start,
         "says": says,
         "runs": list(runs),

@@ -53,6 +53,7 @@ def cached_tiles(traces: Mapping[int, LoopTrace], cpu: Cpu) -> View:
     names = ["tile", "lines of the tiles in L1", "other lines in L1", "lines of the tiles outside", *per_array]
     data = {
         "say": [_sentence(side, moment, counts[side], capacity) for side, moment in moments.items()],
+        "counter": [f"tile {side}" for side in traces],
         "sides": list(traces),
         "arrays": [{"name": info.name, **layout_data(info)} for info in first.arrays],
         "capacity": capacity,

@@ -49,6 +49,7 @@ def chained_fragments(trace: Trace, S: str = "S", P: str = "P") -> View:
     ]
     data = {
         "say": [_sentence(lane, sums[:, lane], words[:, lane], S, P, is_same[lane]) for lane in range(WARP_LANES)],
+        "counter": [f"lane {lane}" for lane in range(WARP_LANES)],
         "start": 6,
         "names": [S, P],
         "sums": pack(sums),

@@ -23,6 +23,7 @@ def compare_outputs(runs: Mapping[str, Trace]) -> View:
     lanes = min(len(panel["counts"]) for panel in panels.values())
     data = {
         "say": [_sentence(lane, panels) for lane in range(lanes)],
+        "counter": [f"lane {lane}" for lane in range(lanes)],
         "panels": list(panels.values()),
         "most": max(panel["loads"] for panel in panels.values()),
         "table": table(

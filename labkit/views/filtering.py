@@ -37,6 +37,7 @@ def filtering(
     is_signed = np.abs(sums) < ZERO_SUM  # others are drawn in grey: 0 is black and 1 is white
     data = {
         "say": [_sentence(*each) for each in zip(names, sums, y, is_signed, strict=True)],
+        "counter": list(names),
         "names": list(names),
         "x": pack(x),
         "w": pack(w),

@@ -7,6 +7,7 @@ from matplotlib.patches import Rectangle
 
 from labkit import conv
 from labkit.conv.problem import ForwardNHWC
+from labkit.table import count_text
 from labkit.views import stills
 from labkit.views.base import COLOURS, View, pack, table, unpack
 
@@ -49,6 +50,7 @@ def format_map(
     factors = times_ms[..., 0] / times_ms[..., 1]
     data = {
         "say": [_sentence(images, of_images) for images, of_images in zip(batches, factors, strict=True)],
+        "counter": [count_text(images, "image") for images in batches],
         "taps": list(taps),
         "channels": list(channels),
         "batches": list(batches),

@@ -57,6 +57,7 @@ def _choice(name, trace, arrays):
     rows = [[lane, *(row[lane] for found in registers for row in found)] for lane in range(WARP_LANES)]
     return {
         "say": [_sentence(lane, registers, elements_per_register[0]) for lane in range(WARP_LANES)],
+        "counter": [f"lane {lane}" for lane in range(WARP_LANES)],
         "start": 6,
         "name": name,
         "arrays": list(arrays),

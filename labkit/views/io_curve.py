@@ -53,6 +53,7 @@ def io_curve(
     ]
     data = {
         "say": [_sentence(head_dim, problem.head_dim, counted) for head_dim in head_dims],
+        "counter": [f"head_dim {head_dim}" for head_dim in head_dims],
         "start": list(head_dims).index(problem.head_dim),
         "head_dims": list(head_dims),
         "counted_at": problem.head_dim,

@@ -45,6 +45,7 @@ def key_order(trace: Trace, order: Sequence[int], A: str = "A", C: str = "C") ->
     ]
     data = {
         "say": [_sentence(lane, held[lane], needed[lane], stored[lane]) for lane in range(LANES)],
+        "counter": [f"lane {lane}" for lane in range(LANES)],
         "start": 2,
         "held": held,
         "needed": needed,

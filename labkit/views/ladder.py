@@ -60,6 +60,7 @@ def ladder(
     names = list(problems.values())
     data = {
         "say": [_sentence(*each, baseline, peak.value) for each in zip(names, tables, strict=True)],
+        "counter": names,
         "start": 0 if start is None else list(problems).index(start),
         "problems": names,
         "steps": list(steps),

@@ -66,6 +66,7 @@ def latency_hiding(
         "kept": kept,
         "chosen": 0,
         "start": start,
+        "counter": [count_text(n, "warp") for n in warps],
         "warps": list(warps),
         "loads": list(loads),
         "most_warps": gpu.warps_per_sm,

@@ -1,12 +1,14 @@
 """One warp's addresses: as sectors of global memory, and as banks of shared memory."""
 
+from typing import NamedTuple
+
 import numpy as np
 from matplotlib.patches import Rectangle
 
 from labkit import layout
-from labkit.simulator.counters import COUNTS, WAVEFRONTS, count_shared
+from labkit.simulator.counters import CONFLICTS, COUNTS, WAVEFRONTS, count_shared, lanes_at_once
 from labkit.table import count_text
-from labkit.trace import BANKS, SECTOR_BYTES, Trace
+from labkit.trace import BANKS, SECTOR_BYTES, WARP_LANES, Trace
 from labkit.views import stills
 from labkit.views.base import COLOURS, View, heading, layout_data, pack, pack_lanes, strip_marks, table, unpack
 from labkit.views.wording import block_name, check_trace, elements_in, join, recorded_block
@@ -78,7 +80,7 @@ def banks(
         shown_array = array if line or array else _worst_array(traces, trace)
         _, site, lanes = _accesses(trace, "shared", line, shown_array, warp, block)
         sites = [_site_data(trace, s) for s in range(len(trace.sites))]
-        passes = [_passes(sites[s], index) for s, index in zip(site.tolist(), lanes, strict=True)]
+        served = [_served(sites[s], index) for s, index in zip(site.tolist(), lanes, strict=True)]
         first = trace.array(trace.sites[site[0]].site.array)
         shape = "".join(f"[{n}]" for n in first.shape)
         sides.append(
@@ -87,8 +89,10 @@ def banks(
                 "sites": sites,
                 "site": pack(site),
                 "index": pack_lanes(lanes),
-                "passes": pack(np.array(passes)),
-                "count": len(passes),
+                "passes": pack(np.array([access.wavefronts for access in served])),
+                "least": [access.least for access in served],
+                "at_once": [access.at_once for access in served],
+                "count": len(served),
                 "texts": [f"line {c.site.line}, `{c.site.text}`" for c in trace.sites],
             }
         )
@@ -191,15 +195,36 @@ def _worst_array(traces, trace):
     return best if best in conflicts_here else max(conflicts_here, key=conflicts_here.__getitem__, default=None)
 
 
-def _passes(site, index) -> int:
-    """Count the wavefronts of one warp's access."""
+class _Served(NamedTuple):
+    """How one warp's access is served: its wavefronts, the least number of them, and the lanes of one at most."""
+
+    wavefronts: int
+    least: int
+    at_once: int
+
+
+def _served(site, index) -> _Served:
+    """Count the wavefronts of one warp's access as the simulator does."""
     lanes, width = index >= 0, site["elements"]
     itemsize = site["bytes"] // width
     elements = np.where(lanes, _addresses(site, index) // itemsize, 0)
     totals = np.zeros((1, COUNTS), np.int64)
     warp = np.array([[0, len(index), 0, 0, 0, 0]], np.int64)  # its first lane, and past its last
     count_shared(elements, 0, itemsize, width, 0, lanes, False, site["load"], warp, totals)
-    return int(totals[0, WAVEFRONTS])
+    at_once = lanes_at_once(elements, lanes, 0, len(index), site["bytes"], site["load"])
+    wavefronts, conflicts = totals[0, [WAVEFRONTS, CONFLICTS]].tolist()
+    return _Served(wavefronts, wavefronts - conflicts, min(int(at_once), len(index)))
+
+
+def _words_of_banks(site, index, at_once) -> list[np.ndarray]:
+    """Return how many different words of each bank the lanes access that are served together, per group of lanes."""
+    addresses, counts = _addresses(site, index), []
+    for first in range(0, len(index), at_once):
+        found = addresses[first : first + at_once]
+        words = np.unique(found[found >= 0, None] // 4 + np.arange(max(1, site["bytes"] // 4)))
+        if len(words):
+            counts.append(np.bincount(words % BANKS, minlength=BANKS))
+    return counts
 
 
 def _banks_sentence(sides, step, warp):
@@ -210,6 +235,23 @@ def _banks_sentence(sides, step, warp):
         return side["texts"][int(unpack(side["site"])[at])], waves
 
     texts_and_waves = [side_at(side) for side in sides]
+    notes = dict.fromkeys(_group_note(side, min(step, side["count"] - 1)) for side in sides)
+    return " ".join(filter(None, [_compare_waves(sides, texts_and_waves, warp), *notes]))
+
+
+def _group_note(side, access) -> str:
+    """Say how many lanes a wavefront serves, where that is less than a warp."""
+    site = side["sites"][int(unpack(side["site"])[access])]
+    at_once, least = side["at_once"][access], side["least"][access]
+    if at_once >= WARP_LANES:
+        return ""
+    verb = "load" if site["load"] else "store"
+    return (
+        f"A wavefront serves at most {at_once} lanes that {verb} {site['bytes']} bytes each, so {least} is the least."
+    )
+
+
+def _compare_waves(sides, texts_and_waves, warp):
     if len(sides) == 1:
         return f"Warp {warp}, {texts_and_waves[0][0]}: {texts_and_waves[0][1]}."
     if len({text for text, _ in texts_and_waves}) == 1:
@@ -249,16 +291,19 @@ def draw_memory_still(figure, data, step):
 
 
 def draw_banks_still(figure, data, step):
-    """Draw each trace's banks; the words that meet in one are stacked."""
+    """Draw each trace's banks, a row per wavefront; the words that meet in one bank are stacked."""
     figure.set_size_inches(9.5, 2.4)
     for axes, side in zip(np.ravel(figure.subplots(1, len(data["sides"]))), data["sides"], strict=True):
         access = min(step, side["count"] - 1)
         site = side["sites"][int(unpack(side["site"])[access])]
         index = unpack(side["index"])[access].astype(int)
-        words = np.unique(_addresses(site, index)[index >= 0] // 4)
-        counts = np.bincount(words % BANKS, minlength=BANKS)
-        axes.bar(range(BANKS), counts, color=[COLOURS["hot"] if c > 1 else COLOURS["C"] for c in counts])
+        first_wavefront = 0
+        for counts in _words_of_banks(site, index, side["at_once"][access]):
+            colours = [COLOURS["hot"] if count > 1 else COLOURS["C"] for count in counts]
+            axes.bar(range(BANKS), counts, bottom=first_wavefront, color=colours)
+            first_wavefront += counts.max()
+            axes.axhline(first_wavefront, color=COLOURS["dim"], linewidth=0.5)
         passes = int(unpack(side["passes"])[access])
         axes.set_title(f"{side['label']}: {passes} wavefront{'s'[: passes != 1]}", fontsize=10, loc="left")
-        axes.set(ylim=(0, 32), xlabel="bank", ylabel="words", xticks=[0, 8, 16, 24, 31])
+        axes.set(ylim=(0, 32), xlabel="bank", ylabel="wavefronts", xticks=[0, 8, 16, 24, 31])
         axes.spines[["top", "right"]].set_visible(False)

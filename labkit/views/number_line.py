@@ -29,6 +29,7 @@ def number_line(numbers: Mapping[str, Float64[np.ndarray, "count"]]) -> View:
     rows = [[f"{x:.4f}", *(f"{nearest[name][n]:.6g}" for name in ticks)] for n, x in enumerate(targets)]
     data = {
         "say": [_sentence(x, {name: found[n] for name, found in nearest.items()}) for n, x in enumerate(targets)],
+        "counter": [f"value {x:.4f}" for x in targets],
         "start": 14,
         "targets": targets,
         "formats": [

@@ -61,6 +61,7 @@ def _choice(figures: Gpu, traces: Mapping[str, Trace], registers: int) -> dict:
     return {
         "name": figures.name,
         "say": [fill.pop("say") for fill in fills],
+        "counter": list(traces),
         "columns": COLUMNS,
         "slots": figures.warps_per_sm,
         "fills": fills,

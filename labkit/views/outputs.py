@@ -46,6 +46,7 @@ def outputs(trace: Trace, block=None, warp: int = 0) -> View:
     top, left = corner
     data = {
         "say": sentences,
+        "counter": [f"lane {lane}" for lane in lanes],
         "array": name,
         "owner": pack(owner),
         "warp": warp,

@@ -41,6 +41,7 @@ def ragged(traces: Mapping[str, Trace], array: str, *, start: str | None = None)
         values.append([threads, covered, share])
     data = {
         "say": says,
+        "counter": list(traces),
         "array": array,
         "start": 0 if start is None else list(traces).index(start),
         "launches": steps,

@@ -36,12 +36,12 @@ def records(
     *,
     x: str = "problem",
     y: str = "tflops",
-    series: Sequence[str] | Mapping[str, str] | None = None,
+    series: Sequence[str | float] | Mapping[str, str] | Mapping[float, str] | None = None,
     baseline: str | None = None,
     where: Mapping[str, object] | None = None,
     peak: bool = False,
     series_by: str = "step",
-    limits: Mapping[str, float] | None = None,
+    limits: Mapping[str, float] | Mapping[float, float] | None = None,
     about: object = None,
 ) -> View:
     """Draw a recorded figure: lines over a size, or bars for each problem.
@@ -60,7 +60,8 @@ def records(
     y
         Field to draw: "tflops", "gb_s", "time_ms", "error", or "ratio" for the speed relative to `baseline`.
     series
-        Steps and baselines in order, or a mapping from them to the names that are shown; all if left out.
+        Steps and baselines in order, or a mapping from them to the names that are shown; all if left out. Values of
+        `series_by` where that is another field.
     baseline
         The one that the sentence compares with, and to which "ratio" is relative. It may be left out where only one
         baseline is drawn.
@@ -70,7 +71,8 @@ def records(
     peak
         Draw the GPU's published peak: arithmetic for "tflops", DRAM bandwidth for "gb_s".
     series_by
-        Field whose values are the series, such as "dtype" where one kernel was measured in several formats.
+        Field whose values are the series, such as "dtype" where one kernel was measured in several formats. Numbers
+        come in rising order. Rows without the field are left out.
     limits
         Computed limits of `y`, such as those of `time_bound`, by step: a line at its bar.
     about
@@ -86,14 +88,16 @@ def records(
     """
     loaded = results.as_results(record)
     where = dict(where or {})
+    limit_of: Mapping = limits or {}
     rows = loaded.select(**where)
     if not rows:
         raise ValueError(f"The record {loaded.operation} has no row with {where}: choose other values.")
     _check_fields(loaded, x, y, series_by)
-    kernels = dict.fromkeys(row["step"] for row in rows)
     if series_by != "step":
-        rows = [{**row, "step": str(row[series_by])} for row in rows]
-    labels = _names(rows, series, baseline)
+        rows = [row for row in rows if row.get(series_by) is not None]
+    kernels = dict.fromkeys(row["step"] for row in rows)
+    rows = [{**row, "step": _series_name(row[series_by])} for row in rows]
+    labels = _names(rows, series, baseline, series_by)
     rows = _beside_drawn_steps(rows, labels)
     if y == "ratio" and baseline is None:
         baseline = _only_baseline(rows, labels)
@@ -120,7 +124,7 @@ def records(
         y=f"speed, relative to {label}" if y == "ratio" else results.heading(y),
         peak=published_peak(loaded, rows, y) if peak else Peak(1, label) if y == "ratio" else None,
         is_line=_is_over_numbers(x_values),
-        limits=limits or {},
+        limits=limit_of,
     )
     if limits and picture.is_line:
         raise ValueError("limits stand at bars, and this chart has lines: choose one size in where.")
@@ -146,7 +150,7 @@ def records(
                     [name, *(_text(one.values.get(place)) for one in shown_series)]
                     for place, name in zip(x_values, x_names)
                 ),
-                *([["computed limit", *(_text(limits.get(one.name)) for one in shown_series)]] if limits else ()),
+                *([["computed limit", *(_text(limit_of.get(one.name)) for one in shown_series)]] if limits else ()),
             ],
         ),
     }
@@ -163,18 +167,27 @@ def _check_fields(found, *fields):
             raise KeyError(f"{found.operation} has no field {name!r}: choose from {', '.join(known)}")
 
 
-def _names(rows, series, baseline) -> dict[str, str]:
+def _series_name(value) -> str | float:
+    """Return what a value of the field `series_by` is found by: a number stays one."""
+    return value if _is_number(value) else str(value)
+
+
+def _names(rows, series, baseline, series_by) -> dict[str | float, str]:
     """Return the steps and baselines to draw, and their names in the chart."""
     steps = dict.fromkeys(row["step"] for row in rows)
+    if all(map(_is_number, steps)):
+        steps = dict.fromkeys(sorted(steps))
     baselines = dict.fromkeys(row["baseline"] for row in rows if "baseline" in row)
     if series is None:
-        named = {name: name for name in (*steps, *baselines) if name != CUDA_CPP}
+        series = [name for name in (*steps, *baselines) if name != CUDA_CPP]
+    if isinstance(series, Mapping):
+        named = dict(series)
     else:
-        named = dict(series) if isinstance(series, Mapping) else {name: name for name in series}
+        named = {name: _at(series_by, name, _place_name(name, None)).removeprefix("a ") for name in series}
     if baseline is not None:
         named.setdefault(baseline, baseline)
     if unknown := [name for name in named if name not in steps and name not in baselines]:
-        raise KeyError(f"no row is of {unknown[0]!r}: choose from {', '.join((*steps, *baselines))}")
+        raise KeyError(f"no row is of {unknown[0]!r}: choose from {', '.join(map(str, (*steps, *baselines)))}")
     return named
 
 

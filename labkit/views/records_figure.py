@@ -25,7 +25,7 @@ BEHIND = {"facecolor": COLOURS["bg"], "edgecolor": "none", "pad": 0.8}  # of a t
 class Series:
     """A step of ours, or a baseline, with its value at each place that has one; `label` is what the chart calls it."""
 
-    name: str
+    name: str | float
     label: str
     values: Mapping
     is_step: bool
@@ -60,7 +60,7 @@ class RecordsChart:
     y: str
     peak: Peak | None
     is_line: bool
-    limits: Mapping[str, float] = field(default_factory=dict)
+    limits: Mapping = field(default_factory=dict)
 
     @property
     def height(self) -> float | None:

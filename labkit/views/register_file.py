@@ -38,6 +38,7 @@ def register_file(gpu: str, threads: int, kernels: Mapping[str, int] | None = No
     names = [[name for name, used in kernels.items() if _at(used, unit) == count] for count in steps]
     data = {
         "say": [_sentence(*each) for each in zip(steps, fits, names, strict=True)],
+        "counter": [f"{count} registers" for count in steps],
         "start": steps.index(128),
         "registers": steps,
         "blocks": [fit.blocks for fit in fits],

@@ -28,6 +28,7 @@ def spectral_product(run: Spectra) -> View:
             f"The spectra take **one** per frequency, {waves:,} in all, for any filter."
             for R, S in taps
         ],
+        "counter": [f"{R} x {S} taps" for R, S in taps],
         "x": pack(_grey(run.x)),
         "w": [pack(w[:R, :S] / most) for w, (R, S), most in zip(run.w, taps, largest, strict=True)],
         "y": pack(np.stack([_grey(y) for y in run.y])),

@@ -3,6 +3,7 @@
 import numpy as np
 from jaxtyping import Complex, Float
 
+from labkit.table import count_text
 from labkit.views import stills
 from labkit.views.base import View, pack, table, unpack
 
@@ -36,6 +37,7 @@ def spectrum(x: Float[np.ndarray, "T T"], X: Complex[np.ndarray, "T T"]) -> View
     last = [waves[count - 1] for count in counts]
     data = {
         "say": [_sentence(*each, len(waves), T) for each in zip(counts, off, last, strict=True)],
+        "counter": [count_text(count, "wave") for count in counts],
         "x": pack(_grey(x)),
         "sums": pack(np.stack([_grey(one) for one in sums])),
         "size": pack((size - size.min()) / max(1e-9, size.max() - size.min())),

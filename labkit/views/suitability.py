@@ -25,6 +25,7 @@ def suitability(problems: Mapping[str, conv.Forward | tuple[conv.Forward, str]])
     cells = [[_cell(ranking, family) for family in families] for ranking in rankings.values()]
     data = {
         "say": [_sentence(name, families, row) for name, row in zip(rankings, cells)],
+        "counter": list(rankings),
         "names": list(rankings),
         "families": families,
         "looks": {family: ladder_style(family) for family in families},

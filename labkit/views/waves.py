@@ -38,6 +38,7 @@ def waves(M: int, N: int, rows: int, widths: Sequence[int], gpu: str = "H100 SXM
     lines = [[s["width"], s["tiles"], s["waves"], s["busy_last"], f"{s['useful']:.0%}"] for s in steps]
     data = {
         "say": [_sentence(step, rows, figures.sms) for step in steps],
+        "counter": [f"{rows} x {width}" for width in widths],
         "start": 0,
         "steps": steps,
         "best": steps.index(best),

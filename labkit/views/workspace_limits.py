@@ -31,6 +31,7 @@ def workspace_limits(
     fastest_ms = min(dot["time_ms"] for dot in steps[-1])
     data = {
         "say": [_sentence(row[0], dots, fastest_ms) for row, dots in zip(rows, steps)],
+        "counter": [limit_name(limit_mb) for limit_mb in limits_mb],
         "problem": str(problem),
         "limits": list(limits_mb),
         "steps": steps,

@@ -323,6 +323,47 @@ def test_keys_step_and_the_sentence_follows(show, pages):
     assert page.locator(".say").get_attribute("aria-live") == "polite"
 
 
+@pytest.mark.parametrize(
+    ("name", "first", "second"),
+    [
+        ("format_map", "1 image", "64 images"),
+        ("io_curve", "head_dim 64", "head_dim 128"),
+        ("latency_hiding", "8 warps", "12 warps"),
+        ("occupancy", "TILE = 16", "again"),
+        ("workspace_limits", "no workspace", "any workspace"),
+        ("key_order", "lane 2", "lane 3"),
+        ("attention_errors", "spread 8", None),
+    ],
+)
+def test_the_counter_shows_the_value_of_a_step(show, pages, name, first, second):
+    page, view = show(name), pages[name][0]
+    assert len(view.data["counter"]) == len(view.data["say"])
+    counter, scrubber = page.locator(".bar > .num"), page.locator(".bar > input[type=range]")
+    assert (counter.inner_text(), scrubber.get_attribute("aria-valuetext")) == (first, first)
+    if second:
+        page.get_by_label("step forward").click()
+        assert (counter.inner_text(), scrubber.get_attribute("aria-valuetext")) == (second, second)
+
+
+def test_the_counter_keeps_the_value_where_a_menu_shows_other_data(show):
+    page = show("occupancy")
+    page.locator("select").select_option(index=0)
+    assert page.locator(".bar > .num").inner_text() == "TILE = 16"
+
+
+def test_a_counter_has_a_text_for_each_step(pages):
+    counters = {name: view.data["counter"] for name, (view, _) in pages.items() if "counter" in view.data}
+    assert len(counters) > 12
+    for name, texts in counters.items():
+        assert len(texts) == len(pages[name][0].data["say"]), name
+
+
+def test_the_counter_counts_steps_that_are_no_values(show, pages):
+    page, steps = show("tiling"), len(pages["tiling"][0].data["say"])
+    assert page.locator(".bar > .num").inner_text() == f"1 / {steps}"
+    assert page.locator(".bar > input[type=range]").get_attribute("aria-valuetext") == f"step 1 of {steps}"
+
+
 def test_the_picture_changes_with_the_step(show):
     page = show("tiling")
     draw = "() => [...document.querySelectorAll('canvas')].map(canvas => canvas.toDataURL())"
@@ -548,6 +589,32 @@ def test_a_landscape_shows_the_roofs_of_the_gpu_and_precision_that_are_chosen(sh
     assert cells.nth(4).inner_text() == "" and page.evaluate(picture) != drawn
     page.get_by_label("precision", exact=True).select_option("float16 tensor")
     assert "meet at 206 FLOP/byte" in told.inner_text() and "Of 1 kernel at" in told.inner_text()
+
+
+RECORD_CANVAS_TEXTS = """() => {
+    window.texts = [];
+    const draw = CanvasRenderingContext2D.prototype.fillText;
+    CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
+        texts.push(text);
+        draw.call(this, text, ...at);
+    };
+}"""
+
+
+def test_a_landscape_without_a_kernel_at_the_precision_names_those_that_have_one(show):
+    page = show("landscape")
+    page.evaluate(RECORD_CANVAS_TEXTS)
+    told = page.locator(".body .say")
+    page.get_by_label("precision", exact=True).select_option("bfloat16 tensor")
+    nothing, choose = "No kernel here computes in bfloat16 tensor.", "Choose float32 or float16 tensor."
+    assert told.inner_text().endswith(f"{nothing} {choose}")
+    assert {nothing, choose} <= set(page.evaluate("() => texts"))
+    page.get_by_label("GPU", exact=True).select_option("V100")
+    page.get_by_label("precision", exact=True).select_option("float16")
+    assert told.inner_text().endswith("No kernel here computes in float16. Choose float32 or float16 tensor.")
+    page.evaluate("() => { texts.length = 0; }")
+    page.get_by_label("precision", exact=True).select_option("float32")
+    assert not [text for text in page.evaluate("() => texts") if text.startswith("No kernel")]
 
 
 def test_a_landscape_keeps_the_precision_for_the_next_gpu_that_has_it(show):

@@ -231,6 +231,30 @@ def test_series_may_be_the_formats_of_one_kernel():
         records("batch", "", x="batch", series_by="form")
 
 
+def test_series_may_be_numbers_which_come_in_rising_order():
+    mixed = [row("mma", n, "copy") for n in (2048, 1024)]
+    without = {**mixed[0], "queries": None}
+    found = Results("attention", HEADER, [*mixed, without])
+    columns, rows = shown(records(found, "", x="dtype", series_by="queries", y="time_ms", series=[1024, 2048]))
+    assert columns[1:] == ["1,024 queries ms", "2,048 queries ms"] and rows == [["bfloat16", "2", "2"]]
+    alone = [{name: value for name, value in one.items() if "baseline" not in name} for one in mixed]
+    columns, _ = shown(records(Results("attention", HEADER, alone), "", x="dtype", series_by="queries"))
+    assert columns[1:] == ["1,024 queries TFLOP/s", "2,048 queries TFLOP/s"]
+    view = records(found, "", x="dtype", series_by="queries", series={1024: "short"}, limits={1024: 625.0})
+    assert view.sentence == "At bfloat16, short reaches 500 TFLOP/s." and shown(view)[1][-1] == [
+        "computed limit",
+        "625",
+    ]
+    with pytest.raises(KeyError, match="no row is of 512: choose from 1024, 2048, copy"):
+        records(found, "", x="dtype", series_by="queries", series=[512])
+
+
+def test_numbers_of_series_have_their_unit():
+    rows = [{"step": "copy", "problem": "a", "working_set_kb": kb, "time_ms": kb / 8} for kb in (64, 8)]
+    columns, _ = shown(records(Results("x", HEADER, rows), "", y="time_ms", series_by="working_set_kb"))
+    assert columns[1:] == ["working set of 8 KB ms", "working set of 64 KB ms"]
+
+
 def test_sizes_that_series_do_not_share_are_no_gaps():
     """A vector routine moves 4, 8 or 12 bytes per element, so that most sizes in bytes are of one routine alone."""
     moved = {width * 2**power: f"{power}" for power in (24, 26, 28) for width in (4, 8, 12)}

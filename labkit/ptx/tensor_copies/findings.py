@@ -17,6 +17,37 @@ def note_misaligned(w, site_number, array, lanes, index, byte):
     note_tile(w, site_number, array, lanes, index, "misaligned", what, cure)
 
 
+def cure_race(race, loads: set[int]) -> str:
+    """Return the fix of a race between a load's write to its tile and another thread's read of it; else ""."""
+    copies = {race.sites[number] for number in loads}
+    site, other = race.site, race.other
+    if site in copies and other.kind == "load":
+        if race.is_too_early:
+            return f"{_wait_for_copy(site.line, other.line)}."
+        return (
+            f"Let the threads that read the tile at line {other.line} arrive at an mbarrier after their reads, and let "
+            f"the copying thread wait for that mbarrier before line {site.line} begins the next copy."
+        )
+    if other in copies and site.kind == "load":
+        return f"{_wait_for_copy(other.line, site.line)}."
+    return ""
+
+
+def cure_unwritten(launch, site, loads: set[int]) -> str:
+    """Return the fix of a read of a tile before a load has filled it; "" for an array that no load writes."""
+    copies = [launch.sites[number] for number in loads if launch.sites[number].array == site.array]
+    if site.space != "shared" or not copies:
+        return ""
+    return f"{_wait_for_copy(min(copy.line for copy in copies), site.line)}, and let the copy fill all that is read."
+
+
+def _wait_for_copy(line, read_line) -> str:
+    return (
+        f"Let each thread wait for the copy of line {line} with `ptx.mbarrier_wait` before it reads the tile at line "
+        f"{read_line}"
+    )
+
+
 def note_unfinished_stores(w, running):
     """Note stores that their thread had not waited for when it ended."""
     cure = "Close the group with `ptx.tma_store_commit()` and wait with `ptx.tma_store_wait(0)` in the same thread."

@@ -29,6 +29,7 @@ from labkit.simulator.operands import (
     integer_argument,
     locate_vectors,
     resolve_element,
+    site_numbers,
 )
 from labkit.simulator.seam import njit, types
 from labkit.simulator.values import TensorMap, Tuple, Value, describe
@@ -278,7 +279,12 @@ def _stores(w) -> Groups:
 
 # --- in a kernel's text --------------------------------------------------------------------------
 
-TENSOR_COPIES = Family(is_asynchronous=True, shared_states=(proxies.Unfenced,))
+TENSOR_COPIES = Family(  # its notes are the numbers of sites where a load writes its tile
+    is_asynchronous=True,
+    shared_states=(proxies.Unfenced,),
+    cure_race=findings.cure_race,
+    cure_unwritten=findings.cure_unwritten,
+)
 
 
 def _tensor_map(translator, node, argument, kinds=("TensorMap",)):
@@ -310,11 +316,14 @@ def _numbers(translator, node, what, count):
 
 
 def _in_shared(translator, node, array, index, kind):
-    """Return the code of an access to a tile: site, array, and indices of the first element."""
+    """Return the code of an access to a tile: site, array, and indices of the first element; note a load's site."""
     subscript, found, indices = resolve_element(translator, node, array, index, ("shared",))
     if found.type.others:
         translator.fail(node, f"`{translator.written(array)}` may be one of several arrays here: name one")
-    return f"({translator.site(subscript, found, kind)}, {found.code}, ({indices},))"
+    site = translator.site(subscript, found, kind)
+    if kind == "store":
+        translator.program.families[TENSOR_COPIES].update(site_numbers(translator, site))
+    return f"({site}, {found.code}, ({indices},))"
 
 
 @dataclass(frozen=True)

@@ -222,7 +222,7 @@ class Log:
             return
         thread = self.lane(w, int(lane))
         position = array.position(array.c_order(int(flat) % array.elements if array.space == "shared" else int(flat)))
-        cure = cure_unwritten(self.launch, site, array.root)
+        cure = self.launch.program.cure_unwritten(self.launch, site) or cure_unwritten(self.launch, site, array.root)
         message = (
             f"Line {site.line}: {self.name(thread)} reads {array.name}{_index_text(position)}, which nothing has "
             f"written. {array.space.capitalize()} memory starts with whatever was there before, so the result can "
@@ -271,6 +271,7 @@ class Log:
             kernel=self.launch.source.tree, sites=sites, site=site, other=other, lockstep=w.chunk.alone, across=across,
             is_informed=is_informed and across, missing=missing, is_integer=array.dtype.kind in "iu", is_copied=copied,
             locks=frozenset(self.launch.program.locks),
+            is_too_early=("uninitialised", other.line, other.column) in self.found,
         )  # fmt: skip
         kinds = (site.kind, other.kind)
         if across or race.spin:  # either might have come first
@@ -287,6 +288,7 @@ class Log:
             cure_of_same_memory(self.launch, site.array, other.array)
             or cure_of_shared_state(self.launch, site)
             or cure_of_shared_elements(scope_at(self.launch, site.line), site, other)
+            or (self.launch.warps_per_block > 1 and missing == races.UNORDERED and self.launch.program.cure_race(race))
             or race.cure()
         )
         self.broken_lock = self.broken_lock or (key if race.is_plain_release else None)

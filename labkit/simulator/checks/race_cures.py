@@ -25,6 +25,7 @@ class Race:
     missing: int  # what would order the two, of `races`: WAIT, LOCK_FENCE, FENCE, WARP or UNORDERED
     locks: frozenset = frozenset()  # the atomics that may take a lock: array and line
     is_integer: bool = True  # the elements are integers, which a compare-and-swap needs
+    is_too_early: bool = False  # the other read an element that nothing had written
     is_copied: bool = False  # the other is an asynchronous copy, done as soon as its thread has waited for it
 
     @property

@@ -119,6 +119,16 @@ class Program:
         """Return whether an asynchronous copy writes at this site, done once its thread has waited."""
         return any(family.notes_copies and site in notes for family, notes in self.families.items())
 
+    def cure_race(self, race) -> str:
+        """Return its families' fix of a race, a sentence; "" if none of them has one."""
+        cures = (family.cure_race(race, notes) for family, notes in self.families.items() if family.cure_race)
+        return next(filter(None, cures), "")
+
+    def cure_unwritten(self, launch, site: Site) -> str:
+        """Return its families' fix of a read of an element that nothing has written; "" if none of them has one."""
+        with_cure = ((family.cure_unwritten, notes) for family, notes in self.families.items())
+        return next(filter(None, (cure(launch, site, notes) for cure, notes in with_cure if cure)), "")
+
     def shared_states(self, units: int) -> dict[type, SharedState]:
         """Return its families' states of a shared array with this many units."""
         return {kind: kind(units) for family in self.families for kind in family.shared_states}

@@ -15,8 +15,8 @@
 // writes a marked sentence, ui.parts(sentence) gives its nodes; ui.go(step) moves; ui.replace(data) shows other data.
 // maxWidth may be a function of the width there is.
 // ui.send(message) reaches Python's View.handle_message and returns whether it could (null where no kernel listens).
-// ui.onStop(f) runs f when the view goes. data.say (one sentence, or one a step), data.table and data.start are shown by
-// this file.
+// ui.onStop(f) runs f when the view goes. data.say (one sentence, or one per step), data.counter (the value of each
+// step, with its unit, where steps are values), data.table and data.start are shown by this file.
 
 function labkitUnpack(value) {
   if (Array.isArray(value)) return value.map(labkitUnpack);
@@ -201,7 +201,7 @@ function labkitMount(host, view, send) {
       update = next => { says[0] = next.say; go(0); started.update(labkitUnpack(next)); };
       cleanups.push(() => { update = null; });
     }
-    const controls = ui.steps > 1 ? labkitControls(ui, root, say, go, cleanups) : null;
+    const controls = ui.steps > 1 ? labkitControls(ui, root, say, go, cleanups, data.counter) : null;
     if (controls) root.insertBefore(controls.bar, ui.footer);
     const table = data.table && labkitTable(data.table, says, root);
 
@@ -236,7 +236,7 @@ function labkitMount(host, view, send) {
 }
 
 // Buttons, scrubber and keys; returns its bar and what to call after each step.
-function labkitControls(ui, root, say, go, cleanups) {
+function labkitControls(ui, root, say, go, cleanups, values) {
   const bar = labkitElement('div', {class: 'bar'});
   const back = labkitElement('button', {type: 'button', 'aria-label': 'step back', text: '\u276E'}, bar);
   const play = labkitElement('button', {type: 'button', 'aria-label': 'play', text: '\u25B6'}, bar);
@@ -293,8 +293,8 @@ function labkitControls(ui, root, say, go, cleanups) {
     bar,
     update() {
       range.value = ui.step;
-      range.setAttribute('aria-valuetext', `step ${ui.step + 1} of ${ui.steps}`);
-      count.textContent = `${ui.step + 1} / ${ui.steps}`;
+      range.setAttribute('aria-valuetext', values?.[ui.step] ?? `step ${ui.step + 1} of ${ui.steps}`);
+      count.textContent = values?.[ui.step] ?? `${ui.step + 1} / ${ui.steps}`;
       back.setAttribute('aria-disabled', ui.step === 0);   // `disabled` would take the focus away
       next.setAttribute('aria-disabled', ui.step === ui.steps - 1);
     },

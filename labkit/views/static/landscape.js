@@ -105,6 +105,15 @@ const view = {
     // The marks of a kernel on this GPU: [kind, TFLOP/s].
     const marks = kernel => [['best', kernel.best[gpus.value]], ['measured', kernel.measured[gpus.value]]].filter(mark => mark[1]);
 
+    // Two sentences for a precision at which the picture has no kernel on this GPU, with those that have one; else none.
+    function emptiness() {
+      const kinds = [...new Set(data.kernels.filter(kernel => marks(kernel).length).map(kernel => kernel.precision))];
+      if (kinds.includes(precision())) return [];
+      const others = kinds.filter(kind => kind in gpu().peaks), last = others.pop();
+      const choose = others.length ? `Choose ${others.join(', ')} or ${last}.` : `Choose ${last}.`;
+      return [`No kernel here computes in ${precision()}.`, ...(last ? [choose] : [])];
+    }
+
     const canvas = ui.canvas({
       label: 'roofline', height: width => width < 640 ? 380 : 440,
       paint(g, width, height) {
@@ -191,6 +200,9 @@ const view = {
           }
         }
         for (const {mark, box} of names) text(mark.name, box[0], box[3] - 3, 'left', 'fg');   // the table has those of other precisions
+        emptiness().forEach((words, i) => {   // above the name of the ridge
+          text(words, width - MARGIN.right - 4, height - MARGIN.bottom - 44 + 16 * i, 'right', 'fg', '650 12px system-ui, sans-serif');
+        });
         const name = `${speed(peak)} ${chosen}`;
         g.font = '650 12px system-ui, sans-serif';
         const wide = g.measureText(name).width, from = Math.max(MARGIN.left + 4, x(corner) - 6 - wide);   // over the slope is room
@@ -227,7 +239,7 @@ const view = {
       const right = here.filter(kernel => kernel.intensity >= corner).length;
       const recorded = here.some(kernel => kernel.measured[gpus.value]);
       const all = `${here.length} kernel${here.length === 1 ? '' : 's'} at this precision`;
-      const counted = here.length === 0 ? 'No kernel of this picture computes at this precision.'
+      const counted = here.length === 0 ? emptiness().join(' ')
         : `Of ${all}, ${here.length - right || 'none'} stand to the left of it, where memory is the roof, and ${right || 'none'} to the right.`
         + (recorded ? '' : ' Nothing is recorded for them on this GPU.');
       ui.say(said, `\`${figures.name}\` at ${precision()}: DRAM brings ${three(figures.dram_gb_s / 1000)} TB/s, arithmetic goes to `
