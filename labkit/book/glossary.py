@@ -20,7 +20,9 @@ _KEPT = re.compile(
 
 
 # Words that are verbs or adjectives of everyday language as often as terms: they are listed, and not linked.
-_EVERYDAY = set("issue hit miss fold spread overlap pass page effective static dynamic plan stain bin vector handle".split())
+_EVERYDAY = set(
+    "issue hit miss fold spread overlap pass page effective static dynamic plan stain bin vector handle".split()
+)
 
 
 @dataclass(frozen=True)

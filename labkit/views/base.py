@@ -143,9 +143,9 @@ class View:
     def _ipython_display_(self):
         from IPython.display import display
 
-        page = html.escape(self.to_html(), quote=True)
+        page, title = html.escape(self.to_html(), quote=True), html.escape(strip_marks(self.title))
         fallback = (
-            f'<iframe data-labkit="{self.id}" data-view="{self.script}" title="{html.escape(strip_marks(self.title))}" srcdoc="{page}" '
+            f'<iframe data-labkit="{self.id}" data-view="{self.script}" title="{title}" srcdoc="{page}" '
             "onload=\"this.style.height = this.style.height || '30em'\" "
             'style="width:100%;border:0;display:block"></iframe>'  # the page sets its height where it can
         )

@@ -35,13 +35,12 @@ def mount_point(script: str, data: dict) -> str:
     if "answer" in data:  # it is kept back until the reader has guessed
         still = f"<details class='labkit-still'><summary>{title}</summary>{sentence}</details>"
     return (
-        f'<div class="labkit-host" data-view="{script}">{still}'
-        f'<script type="application/json">{packed}</script></div>'
+        f'<div class="labkit-host" data-view="{script}">{still}<script type="application/json">{packed}</script></div>'
     )
 
 
 def write_scripts(folder: Path) -> None:
-    """Write `views.js` and `views.css`, which every page loads: classic ones, since pages opened from a disk are read too."""
+    """Write `views.js` and `views.css`, which every page loads; no module, since pages are read from a disk too."""
     views = [f"{name}: {_view(name)}" for name in INNER_SCRIPTS]
     parts = [
         read_static("base.js").replace("export default", "const labkitWidget ="),

@@ -39,7 +39,9 @@ def workspace_limits(
         "smallest_mb": SMALLEST_MB,
         "table": table(["limit", "ranked first", "its workspace, MB", "predicted ms", "algorithms within"], rows),
     }
-    return View("workspace_limits", "Memory for time: which algorithm is first within a limit of workspace", data, draw_still)
+    return View(
+        "workspace_limits", "Memory for time: which algorithm is first within a limit of workspace", data, draw_still
+    )
 
 
 def _dots(ranking, unlimited):

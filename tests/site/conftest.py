@@ -33,7 +33,12 @@ def pages(tmp_path_factory):
     for name in SOURCES:
         copy = shutil.copytree if (SITE / name).is_dir() else shutil.copy
         copy(SITE / name, folder / name)
-    sample = "-D", f"chapters={' '.join(SAMPLE)}", "-D", "exclude_patterns=chapters/contents.md,reference.rst,functions.rst"
+    sample = (
+        "-D",
+        f"chapters={' '.join(SAMPLE)}",
+        "-D",
+        "exclude_patterns=chapters/contents.md,reference.rst,functions.rst",
+    )
     command = [sys.executable, "-m", "sphinx", "-q", "-b", "html", *(() if WHOLE else sample)]
     command += [folder, folder / "build" / "html"]
     built = subprocess.run(command, capture_output=True, text=True, cwd=places.CHECKOUT)

@@ -12,7 +12,9 @@ TILED = f"chapters/{book_contents().chapter('tiled-gemm').name}.html"
 
 
 def names(pages):
-    return sorted(path.relative_to(pages).as_posix() for path in pages.rglob("*.html") if path.parent.name != "_modules")
+    return sorted(
+        path.relative_to(pages).as_posix() for path in pages.rglob("*.html") if path.parent.name != "_modules"
+    )
 
 
 def test_every_page_is_whole_light_and_open_to_all(pages, open_page):

@@ -1,4 +1,4 @@
-"""The race of the first chapter as the picture of the first page: three kernels to switch between, each in all its orders."""
+"""The race of the first chapter as the picture of the first page: three kernels to switch between."""
 
 from collections.abc import Callable
 
@@ -67,6 +67,5 @@ def race() -> str:
     views = [schedule(labkit.explore(kernel, 1, _THREADS, x, np.zeros_like(x), _ROUNDS)) for kernel in KERNELS.values()]
     hosts = "".join(mount_point(view.script, view.page_data()) for view in views)
     return (
-        f'<div class="labkit-switch"><label>The kernel has <select>{options}</select></label>'
-        f"<div>{hosts}</div></div>\n"
+        f'<div class="labkit-switch"><label>The kernel has <select>{options}</select></label><div>{hosts}</div></div>\n'
     )

@@ -58,8 +58,9 @@ def records_page(machine: str) -> str:
     lines = [
         f"# Records: {name}",
         "",
-        f"{count_text(len(comparisons), 'problem')} with a baseline, each with the fastest step and the fastest baseline"
-        " of the same format that were recorded. The ratio is the baseline's time over ours: above 1, ours is faster."
+        f"{count_text(len(comparisons), 'problem')} with a baseline, each with the fastest step and the fastest"
+        " baseline of the same format that were recorded. The ratio is the baseline's time over ours: above 1, ours is"
+        " faster."
         " **The worst come first.** Records of one problem may come from runs on different days; chapters compare"
         " within a run.",
         "",
