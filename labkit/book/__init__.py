@@ -2,8 +2,9 @@
 
 from labkit.book.diff import diff
 from labkit.book.ideas import ideas
+from labkit.book.progress import progress
 from labkit.book.rungs import rungs
 from labkit.book.show import show
 from labkit.table import Table
 
-__all__ = ["Table", "diff", "ideas", "rungs", "show", "standings"]  # the last is a module, loaded where it is imported
+__all__ = ["Table", "diff", "ideas", "progress", "rungs", "show", "standings"]  # the last is a module, loaded where it is imported

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from labkit import places
 from labkit.exercises.contents import NOTEBOOK_GLOB, slug_of
-
-LEDGER = ".labkit.json"  # chapter's slug -> digest of the chapter as it was last handed out
+from labkit.exercises.progress import LEDGER  # chapter's slug -> digest of the chapter as it was last handed out
 
 
 def copy_chapters(workspace: Path, notebooks: Path | None = None) -> list[str]:

@@ -18,6 +18,7 @@ from labkit.checking.setup_cells import read_setup_cells
 from labkit.checking.source import python_function
 from labkit.checking.verdict import Verdict
 from labkit.exercises.contents import book_contents, current_id
+from labkit.exercises.progress import note
 from labkit.machine import device
 
 __all__ = ["Exercise", "NotSolved", "Verdict", "check", "exercise", "exercise_ids"]
@@ -95,6 +96,7 @@ def check(id: str, kernel: Any, seed: int | None = None) -> Verdict:
         verdict = replace(verdict, grading_problem=_find_grading_problem(rules, kernel, seed))
     if verdict.passed and rules.machine == "gpu" and device.current().kind == "gpu":
         verdict = judge_on_gpu(rules, kernel, verdict, seed)
+    note(verdict)
     if not verdict.passed and NBGRADER in os.environ:
         raise NotSolved(repr(verdict))
     return verdict

@@ -1,0 +1,74 @@
+"""The learner's progress through the book: exercises solved and points, chapter by chapter."""
+
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+from labkit import places
+from labkit.book.contents import source, title_of
+from labkit.exercises import exercise, exercise_ids
+from labkit.exercises.contents import Chapter, book_contents
+from labkit.exercises.progress import read
+from labkit.table import count_text
+
+SOLVED, TRIED, OPEN = "solved", "tried", "open"
+_MARKS = {SOLVED: "✓", TRIED: "…", OPEN: "○"}
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The points of each tried exercise; a notebook shows them as a table of the chapters that have exercises."""
+
+    points: dict[str, int]
+
+    def state(self, id: str) -> str:
+        """Whether an exercise is "solved", "tried" or "open"."""
+        return OPEN if id not in self.points else SOLVED if self.points[id] else TRIED
+
+    @property
+    def sentence(self) -> str:
+        """The totals in words."""
+        ids = exercise_ids()
+        solved = sum(self.state(id) == SOLVED for id in ids)
+        points, out_of = sum(self.points.get(id, 0) for id in ids), sum(exercise(id).points for id in ids)
+        return f"{solved} of {count_text(len(ids), 'exercise')} solved, {points} of {count_text(out_of, 'point')}."
+
+    def __repr__(self):
+        lines = [self.sentence]
+        for chapter in _chapters():
+            marks = " ".join(_MARKS[self.state(id)] for id in chapter.exercises)
+            lines.append(f"{chapter.number}  {marks}")
+        return "\n".join(lines)
+
+    def _repr_html_(self):
+        rows = "".join(map(self._row, _chapters()))
+        names = "chapter", "exercises", "points"
+        head = "".join(f'<th scope="col" style="text-align:left">{name}</th>' for name in names)
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        total = len(exercise_ids())
+        solved = sum(self.state(id) == SOLVED for id in exercise_ids())
+        bar = f'<progress max="{total}" value="{solved}" aria-label="exercises solved" style="width:20em"></progress>'
+        legend = ", ".join(f"{mark} {state}" for state, mark in _MARKS.items())
+        more = f"<details><summary>Chapter by chapter</summary>{table}<p>{legend}</p></details>"
+        return f"<p>{escape(self.sentence)}</p>{bar}{more}"
+
+    def _row(self, chapter: Chapter):
+        title = escape(title_of(source(places.folder("notebooks"), chapter.slug)))
+        marks = " ".join(
+            f'<span title="{escape(exercise(id).title)}: {self.state(id)}">{_MARKS[self.state(id)]}</span>'
+            for id in chapter.exercises
+        )
+        points = sum(self.points.get(id, 0) for id in chapter.exercises)
+        out_of = sum(exercise(id).points for id in chapter.exercises)
+        link = f'<a href="{chapter.name}.ipynb">{chapter.number} · {title}</a>'
+        cells = link, marks, f"{points} of {out_of}"
+        return "<tr>" + "".join(f'<td style="text-align:left">{cell}</td>' for cell in cells) + "</tr>"
+
+
+def progress(folder: Path | None = None) -> Progress:
+    """Return what was tried and solved in a workspace: in this one, if None."""
+    return Progress(read(folder))
+
+
+def _chapters():
+    return [chapter for chapter in book_contents().chapters if chapter.exercises]

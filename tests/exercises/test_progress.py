@@ -1,0 +1,85 @@
+"""Checks are noted in a learner's workspace, and only there."""
+
+import json
+
+import pytest
+
+from labkit import cuda
+from labkit.book import progress as shown
+from labkit.book.workspace import copy_chapters
+from labkit.checking.verdict import Verdict
+from labkit.exercises import check, exercise, exercise_ids
+from labkit.exercises.progress import LEDGER, PROGRESS, note, read
+
+FIRST, SECOND = exercise_ids()[:2]
+
+
+def verdict(id, passed):
+    rules = exercise(id)
+    return Verdict(id, rules.title, rules.points, "solved" if passed else "result", "")
+
+
+@pytest.fixture
+def workspace(tmp_path, monkeypatch):
+    (tmp_path / LEDGER).write_text("{}", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_check_in_a_workspace_is_noted(workspace):
+    @cuda.jit
+    def kernel(x, out):
+        pass
+
+    check(FIRST, kernel)
+    assert read() == {FIRST: 0}
+    assert json.loads((workspace / PROGRESS).read_text(encoding="utf-8"))["reason"] != "solved"
+
+
+def test_a_solved_exercise_stays_solved(workspace):
+    for passed in (False, True, False):
+        note(verdict(FIRST, passed))
+    note(verdict(SECOND, False))
+    assert read() == {FIRST: exercise(FIRST).points, SECOND: 0}
+    assert [shown().state(id) for id in exercise_ids()[:3]] == ["solved", "tried", "open"]
+    assert repr(shown()).startswith(f"1 of {len(exercise_ids())} exercises solved, {exercise(FIRST).points} of ")
+    assert "1 of" in shown()._repr_html_()
+
+
+def test_outside_of_a_workspace_nothing_is_written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    note(verdict(FIRST, True))
+    assert list(tmp_path.iterdir()) == []
+    assert read() == {}
+
+
+def test_a_newer_edition_leaves_progress_alone(tmp_path):
+    notebooks, mine = tmp_path / "notebooks", tmp_path / "mine"
+    notebooks.mkdir()
+    (notebooks / "00-start-here.ipynb").write_text("first edition", encoding="utf-8")
+    copy_chapters(mine, notebooks)
+    note(verdict(FIRST, True), mine)
+    (notebooks / "00-start-here.ipynb").write_text("second edition", encoding="utf-8")
+    copy_chapters(mine, notebooks)
+    assert read(mine) == {FIRST: exercise(FIRST).points}
+
+
+def test_an_exercise_named_by_number_in_an_earlier_edition_counts(workspace):
+    (workspace / PROGRESS).write_text('{"exercise": "03.2", "points": 2}\n', encoding="utf-8")
+    (id,) = read()
+    assert id in exercise_ids()
+
+
+@pytest.mark.parametrize("line", ["", "{", "[]", '{"exercise": 1}', '{"exercise": "x", "points": "many"}'])
+def test_a_broken_line_costs_no_other(workspace, line):
+    note(verdict(FIRST, True))
+    with (workspace / PROGRESS).open("a", encoding="utf-8") as file:
+        file.write(line + "\n")
+    note(verdict(SECOND, True))
+    assert {FIRST, SECOND} <= read().keys()
+
+
+def test_a_disk_that_cannot_be_written_keeps_the_verdict(workspace):
+    (workspace / PROGRESS).mkdir()
+    note(verdict(FIRST, True))
+    assert read() == {}
