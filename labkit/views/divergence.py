@@ -58,11 +58,11 @@ def _side(name, trace):
     samples = trace.samples
     by_warp: list = [[] for _ in range(int(samples.warp[rows].max()) + 1)]
     for row in rows:
-        site = trace.sites[samples.site[row]].site
-        if site.space == "global":
+        site, lanes = trace.sites[samples.site[row]].site, samples.index[row] >= 0
+        if site.space == "global" and lanes.any():
             verb = "store" if site.kind == "store" else "load"
             text = f"line {site.line}: {verb} {site.text}"
-            by_warp[samples.warp[row]].append((text, site.kind == "store", samples.index[row] >= 0))
+            by_warp[samples.warp[row]].append((text, site.kind == "store", lanes))
     return {"name": name, "by_warp": by_warp}
 
 
