@@ -7,7 +7,7 @@ from pathlib import Path
 
 import jupytext
 
-# Pictures that move when a reader steps, drags or chooses; the others are charts, which stand still.
+# Pictures that move when a reader steps, drags or chooses; the others stand still: charts, listings, a page.
 MOVING = set(
     "attention_row banks butterflies cache cached_tiles chained_fragments cluster collapse "
     "compare_outputs divergence dq_sums filtering format_map fragments grid_to_lane inspector io_curve "
@@ -30,6 +30,7 @@ CHARTS = {
     "records",
     "relative",
     "roofline",
+    "student_page",
     "tile_errors",
     "timeline",
     "variance_errors",
