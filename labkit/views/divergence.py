@@ -57,12 +57,12 @@ def _side(name, trace):
     _, rows = recorded_block(trace)
     samples = trace.samples
     by_warp: list = [[] for _ in range(int(samples.warp[rows].max()) + 1)]
-    for row in rows:
-        site, lanes = trace.sites[samples.site[row]].site, samples.index[row] >= 0
-        if site.space == "global" and lanes.any():
+    for row in rows[samples.site[rows] >= 0]:  # others are barriers
+        site = trace.sites[samples.site[row]].site
+        if site.space == "global":
             verb = "store" if site.kind == "store" else "load"
             text = f"line {site.line}: {verb} {site.text}"
-            by_warp[samples.warp[row]].append((text, site.kind == "store", lanes))
+            by_warp[samples.warp[row]].append((text, site.kind == "store", samples.index[row] >= 0))
     return {"name": name, "by_warp": by_warp}
 
 
