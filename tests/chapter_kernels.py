@@ -19,8 +19,8 @@ WRONG = {
     "start-here": {"hasty"},
     "first-gpu-matmul": {"double_unguarded"},
     "tiled-gemm": {"no_first_barrier", "no_second_barrier"},
-    "trusting-the-simulator": {"counter"},
-    "your-own-code": {"count"},
+    "trusting-the-simulator": {"counter", "past_the_end"},
+    "your-own-code": {"count", "smooth"},
 }
 # Where a chapter asks its reader to move sliders to see errors.
 WRONG_SETTINGS = {

@@ -57,7 +57,7 @@ def _side(name, trace):
     _, rows = recorded_block(trace)
     samples = trace.samples
     by_warp: list = [[] for _ in range(int(samples.warp[rows].max()) + 1)]
-    for row in rows:
+    for row in rows[samples.site[rows] >= 0]:  # others are barriers
         site = trace.sites[samples.site[row]].site
         if site.space == "global":
             verb = "store" if site.kind == "store" else "load"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import jupytext
 
-# Pictures that move when a reader steps, drags or chooses; the others are charts, which stand still.
+# Pictures that move when a reader steps, drags or chooses; the others stand still: charts, listings, a page.
 MOVING = set(
     "attention_row banks butterflies cache cached_tiles chained_fragments cluster collapse "
     "compare_outputs divergence dq_sums filtering format_map fragments grid_to_lane inspector io_curve "
@@ -21,6 +21,7 @@ CHARTS = {
     "agreement",
     "attention_errors",
     "ceilings",
+    "findings",
     "generations",
     "hit_rates",
     "intensities",
@@ -29,6 +30,7 @@ CHARTS = {
     "records",
     "relative",
     "roofline",
+    "student_page",
     "tile_errors",
     "timeline",
     "variance_errors",
@@ -46,17 +48,20 @@ class Shape:
     ----------
     words_before_moving
         Words before the first picture that moves.
+    words_before_picture
+        Words before the first picture, moving or not.
     words_without
         Words of the longest stretch without a picture.
     core_words
         Words in all.
     tables
-        Tables in the text, and cells that print a table or lines in a loop.
+        Tables in the text, and cells that print a table or lines in a loop; folded tables are left out.
     record_lines, code_lines
         Lines of code that fetch or format records, and lines of code.
     """
 
     words_before_moving: int
+    words_before_picture: int
     words_without: int
     core_words: int
     tables: int
@@ -66,7 +71,7 @@ class Shape:
 
 def read_shape(path: Path) -> Shape:
     """Count a chapter's source."""
-    words, stretches, before_moving = 0, [0], None
+    words, stretches, before_moving, before_picture = 0, [0], None, None
     tables = record_lines = code_lines = 0
     pictures, records = {}, set()  # variables that hold pictures, by what kind; variables that hold records
     for cell in jupytext.reads(path.read_text(encoding="utf-8"), fmt="md:myst").cells:
@@ -83,6 +88,8 @@ def read_shape(path: Path) -> Shape:
         kind = _picture(tree, pictures)
         if kind:
             stretches.append(0)
+        if kind and before_picture is None:
+            before_picture = words
         if kind == "moving" and before_moving is None:
             before_moving = words
         if {"setup", "gpu"} & set(cell.metadata.get("tags", ())):
@@ -91,8 +98,8 @@ def read_shape(path: Path) -> Shape:
         code_lines += len(lines)
         record_lines += _record_lines(tree, records)
         tables += _prints_a_table(tree)
-    before = words if before_moving is None else before_moving
-    return Shape(before, max(stretches), words, tables, record_lines, code_lines)
+    befores = [words if before is None else before for before in (before_moving, before_picture)]
+    return Shape(*befores, max(stretches), words, tables, record_lines, code_lines)
 
 
 def _picture(tree, pictures) -> str | None:
@@ -133,7 +140,11 @@ def _record_lines(tree, records) -> int:
 
 
 def _prints_a_table(tree) -> bool:
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and not _is_folded(node)]
     looped = [node for loop in ast.walk(tree) if isinstance(loop, ast.For) for node in ast.walk(loop)]
     prints = [node for node in looped if isinstance(node, ast.Call) and _name(node.func) == "print"]
     return any(_name(call.func) in ("Table", "table") for call in calls) or bool(prints)
+
+
+def _is_folded(call) -> bool:
+    return any(keyword.arg == "folded" for keyword in call.keywords)

@@ -8,6 +8,8 @@ from labkit.book.contents import read_toc, source
 
 pytestmark = pytest.mark.skipif(places.CHECKOUT is None, reason="reads a checkout")
 
+# Words before the first picture: a page about a class shows what its commands wrote.
+APPENDICES = {"trusting-the-simulator": 150, "your-own-code": 150, "teaching-a-class": 250}
 NOTEBOOKS = places.PACKAGE.parent / "notebooks"
 CHAPTERS = [entry.slug for part in read_toc(NOTEBOOKS) if part.name != "Appendices" for entry in part.chapters]
 
@@ -19,4 +21,14 @@ def test_a_chapter_has_its_shape(slug):
     assert shape.words_without <= 500, "words in a row without a picture"
     assert shape.core_words <= 4_500, "words before the exercises"
     assert shape.tables <= 2, "tables"
+    assert shape.record_lines < 0.05 * shape.code_lines, "lines of code that read records"
+
+
+@pytest.mark.parametrize("slug", APPENDICES)
+def test_an_appendix_shows_pictures_early_and_often(slug):
+    shape = read_shape(source(NOTEBOOKS, slug))
+    assert shape.words_before_picture <= APPENDICES[slug], "words before the first picture"
+    assert shape.words_without <= 500, "words in a row without a picture"
+    assert shape.core_words <= 3_500, "words"
+    assert shape.tables <= 2, "tables that are not folded"
     assert shape.record_lines < 0.05 * shape.code_lines, "lines of code that read records"

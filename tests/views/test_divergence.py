@@ -34,6 +34,14 @@ def guarded(x, out):
         out[i] = x[i]
 
 
+@cuda.jit
+def with_a_barrier(x, out):
+    i = cuda.grid(1)
+    v = x[i]
+    cuda.syncthreads()
+    out[i] = v
+
+
 def run(kernel, threads=64):
     a, b = np.ones((2, threads), np.float32)
     return labkit.simulate(kernel, 1, threads, a, b, a * 0)
@@ -76,3 +84,9 @@ def test_the_still_picture(both, tmp_path):
 def test_blocks_of_other_sizes_are_refused(both):
     with pytest.raises(ValueError, match="blocks of one size, not of 2 and 4 warps"):
         divergence({"two": both["lanes_disagree"], "four": run(lanes_disagree, 128)})
+
+
+def test_a_barrier_is_no_load_or_store():
+    x = np.ones(32, np.float32)
+    (side,) = divergence({"run": labkit.simulate(with_a_barrier, 1, 32, x, x.copy())}).data["sides"]
+    assert [text.split(": ")[1] for text in side["texts"][0]] == ["load x[i]", "store out[i]"]
