@@ -160,7 +160,7 @@ class Reader:
             new = np.diff(sectors, axis=1, prepend=-1) != 0
             counts += [n for n in new.sum(axis=1).tolist() if n]
         mean = sum(counts) / max(1, len(counts))
-        return f"{mean:.1f} sectors a warp".replace(".0", "") if mean != 1 else "1 sector a warp"
+        return f"{mean:.1f} sectors per warp".replace(".0", "") if mean != 1 else "1 sector per warp"
 
 
 def slice_text(info, elements) -> str:

@@ -227,8 +227,8 @@ def test_the_tiling_view_counts_the_sectors_of_a_turned_array():
         trace = labkit.simulate(whole, 1, (32, 24), DeviceArray(A), np.zeros((24, 32), np.float32))
         return tiling(trace).data["say"][0]
 
-    assert "4 sectors a warp" in sectors(LAYOUTS["C order"])
-    assert "32 sectors a warp" in sectors(LAYOUTS["transposed"])
+    assert "4 sectors per warp" in sectors(LAYOUTS["C order"])
+    assert "32 sectors per warp" in sectors(LAYOUTS["transposed"])
     assert "warp 0 loads `A[0, :]`" in sectors(LAYOUTS["upside down"])
 
 
