@@ -18,7 +18,7 @@ def make_launch(rng, size, threads):
         grid=grid_for((size,), (PER_THREAD * threads,)),
         block=(threads,),
         budgets=(
-            Budget("sectors loaded", 2 * sectors, "elements / 8: each sector once per x[i] of x[i] + x[i]"),
+            Budget("sectors loaded", 2 * sectors, "elements / 4: each sector of 8 elements twice, as by x[i] + x[i]"),
             Budget("sectors stored", sectors, "elements / 8: each sector once"),
         ),
     )
@@ -26,7 +26,7 @@ def make_launch(rng, size, threads):
 
 EXERCISE = Exercise(
     title="Neighbours together",
-    task="Each thread doubles four elements. Change which four, so that a warp touches every sector only once.",
+    task="Each thread doubles four elements. Change which four, so that a warp always accesses 32 neighbours.",
     points=2,
     function="double",
     make_launch=make_launch,

@@ -33,7 +33,7 @@ def fragments(traces: Mapping[str, Trace], A: str = "A", B: str = "B", C: str = 
     choices = {name: _choice(name, trace, (A, B, C)) for name, trace in traces.items()}
     first = next(iter(choices))
     data = {**choices[first], "choices": choices}
-    return View("fragments", "Fragments: who holds what in one `mma`", data, draw_still)
+    return View("fragments", "Fragments: which lane holds what in one `mma`", data, draw_still)
 
 
 def _choice(name, trace, arrays):
@@ -86,7 +86,7 @@ def _sentence(lane, registers, each):
     held = [join([f"`{row[lane]}`" for row in found]) for found in registers]
     size = "one element" if each == 1 else f"{each} elements"
     return (
-        f"**Lane {lane}** (g = {lane // 4}, t = {lane % 4}) holds {held[0]}; {held[1]}: {size} a register. "
+        f"**Lane {lane}** (g = {lane // 4}, t = {lane % 4}) holds {held[0]}; {held[1]}: {size} per register. "
         f"Its sums are {held[2]}."
     )
 

@@ -4,7 +4,7 @@ const view = {
   start(ui, data) {
     const {sides, steps, stats, most} = data, LANES = 32, ROW = 36, HEAD = 18;
     const sheet = ui.element('div', {class: 'row'}, ui.body);
-    for (const side of sides) {
+    const below = sides.map(side => {
       const box = ui.element('div', {style: 'flex:1 1 300px;min-width:0'}, sheet);
       ui.element('b', {text: side.name}, box);
       ui.canvas({
@@ -34,8 +34,12 @@ const view = {
           });
         },
       });
-    }
-    const numbers = stats.labels.map(label => ui.stat(label));
+      return ui.element('div', {class: 'stats'}, box);
+    });
+    const numbers = stats.labels.map((label, i) => {   // two of each run, below its lanes
+      const side = Math.floor(i * sides.length / stats.labels.length);
+      return ui.stat(label.replace(`, ${sides[side].name}`, ''), below[side]);
+    });
     ui.legend([['A', 'lane that loads'], ['C', 'lane that stores'], ['cell', 'hatched: lane that idles']]);
     return step => stats.values[step].forEach((value, i) => numbers[i](value));
   },

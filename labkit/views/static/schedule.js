@@ -134,7 +134,7 @@ const view = {
     }
     if (array) {
       const total = array.filled.length, deep = Math.ceil(total / array.columns);
-      const need = Math.max(240, array.columns * 23.75);   // beside the source if there is room, else below it
+      const need = Math.max(240, array.columns * 22);   // beside the source if there is room, else below it
       const box = ui.element('div', {style: `flex:0 1 ${need}px;min-width:0`}, sheet);
       const size = width => Math.min(width / array.columns, 30);
       ui.canvas({
