@@ -46,7 +46,7 @@ def timeline(title: str, ideas: Sequence[Idea]) -> View:
     recent = ideas[-1].year - 11
     since = sum(idea.year >= recent for idea in ideas)
     data = {
-        "say": f"**{len(ideas)} publications** from {ideas[0].year} to {ideas[-1].year}: {len(ideas) - since} before "
+        "say": f"**{len(ideas)} ideas** from {ideas[0].year} to {ideas[-1].year}: {len(ideas) - since} before "
         f"{recent}, {since} since then.",
         "charts": chart.svgs(draw_content, height),
         "legend": [

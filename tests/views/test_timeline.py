@@ -14,7 +14,7 @@ IDEAS = [
 def test_ideas_come_in_the_order_of_their_years():
     view = timeline("A title", IDEAS)
     assert [row[0] for row in view.data["table"]["rows"]] == ["1965", "2018", "2022"]
-    assert view.sentence == "3 publications from 1965 to 2022: 1 before 2011, 2 since then."
+    assert view.sentence == "3 ideas from 1965 to 2022: 1 before 2011, 2 since then."
     assert view.data["charts"]["wide"].count("Cooley and Tukey") == 1
     assert "Cooley" not in view.data["charts"]["narrow"], "names stand in the table where there is no room"
     assert [text for *_, text in view.data["legend"]][2] == "hardware (1)"
