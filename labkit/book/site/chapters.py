@@ -1,5 +1,6 @@
 """Chapters as pages: solutions left out, views alive in the page, imports folded."""
 
+import re
 from copy import deepcopy
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import nbformat
 from labkit.book.chapter import HIDDEN
 from labkit.views.shared_page import mount_point, read_frame
 
+_LINK = re.compile(r'href="(\d\d-[\w-]+)\.ipynb')  # from chapter to chapter
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
@@ -42,4 +44,6 @@ def _shown(output):
         return None
     if "text/html" in data and (view := read_frame(data["text/html"])):
         return nbformat.v4.new_output("display_data", {"text/html": mount_point(*view)})
+    if "text/html" in data:
+        data["text/html"] = _LINK.sub(r'href="\1.html', data["text/html"])
     return output
