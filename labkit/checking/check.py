@@ -276,7 +276,7 @@ def _explain_overrun(budget: Budget, count: int, trace: Trace | LoopTrace) -> tu
         return message, None
     if budget.shares:
         message += (
-            f"\n{array_count:,} of them are of {site.array}, whose share is {budget.shares.get(site.array, 0):,}: "
+            f"\n{array_count:,} of them are of {site.array}, which may have {budget.shares.get(site.array, 0):,}: "
         )
         return f"{message}look at `{site.text}` in line {site.line}.", site.line
     return f"{message}\n{site_count:,} of them are made by `{site.text}` in line {site.line}.", site.line

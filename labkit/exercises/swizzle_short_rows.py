@@ -34,8 +34,8 @@ def make_launch(rng, pixels):
 EXERCISE = Exercise(
     title="Swizzle short rows",
     task="- **Given**: x is 8 x pixels, y is pixels x 8, and a block transposes 8 x 32 elements. It stores rows of the "
-    "tile, without conflicts. The 32 elements that a warp loads at once are 8 channels of 4 pixels, and the 8 channels "
-    "of a pixel are in one bank.\n"
+    "tile, without conflicts. The 32 elements that a warp loads from the tile at once are 8 channels of 4 pixels, and "
+    "the 8 channels of a pixel are in one bank.\n"
     "- **Change** where elements are stored in the tile, so that no access has a bank conflict.\n"
     "- **Limits**: no more shared memory; each sector of x and y is touched once.\n"
     "- **Sizes**: any number of pixels.",

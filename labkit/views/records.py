@@ -322,7 +322,7 @@ def _place_name(place, labels) -> str:
 
 def _at(x, place, name) -> str:
     """Name a place in a sentence: `2,048 queries`, `M = 4,096`, or the problem."""
-    if not _is_number(place):
+    if not _is_number(place) or name != f"{place:,}":  # a name that was given has its unit
         return name
     noun, _, unit = results.heading(x).partition(", ")
     if unit:
@@ -350,7 +350,8 @@ def _sentence(drawn, place, at, y, baseline, label) -> str:
         return f"{text}."
     other = (max if y in RATES else min)(others, key=lambda one: one.values[place])
     ours, theirs = best.values[place], other.values[place]
-    return f"{text}, {ours / theirs if y in RATES else theirs / ours:.2g}x the speed of {other.label}."
+    ratio = f"{ours / theirs if y in RATES else theirs / ours:.2g}"
+    return f"{text}, {'' if ratio == '1' else f'{ratio}x '}the speed of {other.label}."
 
 
 def caption_text(found, rows, drawn, places, names) -> str:

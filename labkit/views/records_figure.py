@@ -15,6 +15,7 @@ BASELINE_COLOUR = "dim"
 LETTER, LINE = 6.0, 12.0  # a letter's width and a line's height, in points
 MARGIN = 60.0  # of tick labels beside a chart, in points
 SIGN, NAME = 9.0, 21.0  # from the last dot to the sign and the name of its line, in points
+FEW_DECADES = 1000  # a logarithmic scale up to this factor has labels at 1, 2 and 5
 LOG_FROM = 30  # a scale is logarithmic where the largest value is so many times the smallest
 BAR, GROUP, EDGES = 0.2, 0.38, 0.75  # height of a bar, of a group's name, and of both edges, in inches
 LONE_GAP = 0.12  # between bars of a single series, in inches
@@ -84,8 +85,7 @@ class RecordsChart:
         named = min(0.6, (LETTER * letters + NAME) / wide)  # share of the width that names take
         axes.set_xscale("log")
         axes.set_xlim(first * (first / last) ** 0.03, last * (last / first) ** (named / (1 - named)))
-        every = max(1, round(LETTER * 1.4 * max(map(len, self.names)) * len(self.places) / (wide * (1 - named))))
-        axes.set_xticks(self.places[::every], self.names[::every])
+        axes.set_xticks(self.places, self._names_with_room(wide * (1 - named)))
         axes.xaxis.set_minor_locator(NullLocator())
         for one, (marker, _, colour) in zip(self.series, series_styles(self.series)):
             at = [place for place in self.places if place in one.values]
@@ -103,6 +103,17 @@ class RecordsChart:
             axes.annotate(self.peak.text, (end, self.peak.value), (0, 6), **style)
         self._names_at_the_end(axes)
 
+    def _names_with_room(self, wide):
+        """Return the names under the x axis of `wide` points, the last one first: "" for a name that would touch it."""
+        whole, end = log(self.places[-1] / self.places[0]), inf
+        names = []
+        for place, name in zip(self.places[::-1], self.names[::-1]):
+            middle, half = wide * log(place / self.places[0]) / whole, LETTER * len(name) / 2
+            has_room = middle + half < end
+            names.append(name if has_room else "")
+            end = middle - half - LETTER if has_room else end
+        return names[::-1]
+
     def _distance(self, value, place):
         """Return how far the nearest line is from a value at a place, as the logarithm of their ratio."""
         values = [one.values[place] for one in self.series if one.values.get(place)]
@@ -114,7 +125,8 @@ class RecordsChart:
         top = max([*values, self.peak.value] if self.peak else values)
         if min(values) > 0 and top / min(values) >= LOG_FROM:
             axes.set_yscale("log")
-            axes.yaxis.set_major_locator(LogLocator(10))
+            few = top / min(values) < FEW_DECADES  # then powers of 10 are too far apart to read a value
+            axes.yaxis.set_major_locator(LogLocator(10, (1, 2, 5) if few else (1,)))
             axes.yaxis.set_minor_locator(NullLocator())
             axes.set_ylim(min(values) / 1.5, top * 1.5)
         else:

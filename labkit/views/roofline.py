@@ -32,7 +32,7 @@ def roofline(
     device : str, Gpu or Cpu, optional
         Whose roofs; those of the first trace's GPU or CPU when left out.
     precision : str
-        Whose arithmetic roof, such as "float32" or "float16 tensor".
+        Whose compute roof, such as "float32" or "float16 tensor".
     measured : mapping, optional
         TFLOP/s that were recorded, by the same names.
     problem : labkit.ladder.Problem, optional
@@ -87,7 +87,7 @@ def _place(name, trace, device, precision, measured, problem):
 
 def _sentence(point, trace, device, precision, problem):
     roof = model.attainable_tflops(device, point.intensity, precision)
-    which = "memory" if point.intensity < model.ridge_point(device, precision) else "arithmetic"
+    which = "memory" if point.intensity < model.ridge_point(device, precision) else "compute"
     text = f"`{point.label}` stands at **{short_number(point.intensity)} FLOP/byte**: "
     text += f"the {which} roof allows {_speed(roof)}"
     if point.predicted_tflops < 0.95 * roof:

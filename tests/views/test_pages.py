@@ -718,9 +718,9 @@ def test_sliders_and_steps_move_the_sectors_of_each_layout(show):
     page.get_by_label("the warp reads").select_option("a tensor core's tile of 16 x 16")
     assert told.inner_text() == "64 channels of 2 bytes, the whole tile: 16 sectors in every layout."
     page.get_by_role("slider", name="first pixel").fill("1")
-    assert heads.all_inner_texts() == [f"{count} for the tile" for count in (32, 24, 16, 16)]
-    page.get_by_role("slider", name="bytes of an element").fill("1")
-    assert heads.all_inner_texts() == [f"{count} for the tile" for count in (48, 40, 32, 32)]
+    assert heads.all_inner_texts() == [f"{count} sectors" for count in (32, 24, 16, 16)]
+    page.get_by_role("slider", name="bytes per element").fill("1")
+    assert heads.all_inner_texts() == [f"{count} sectors" for count in (48, 40, 32, 32)]
     page.get_by_role("slider", name="channels").fill("0")
     picture = "() => [...document.querySelectorAll('canvas')].map(canvas => canvas.toDataURL())"
     first = page.evaluate(picture)

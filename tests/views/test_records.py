@@ -261,7 +261,7 @@ def test_sizes_that_series_do_not_share_are_no_gaps():
     where = {"step": ["axpy", "dot", "nrm2"], "min_bytes": moved}
     view = records("blas", "Bytes", x="min_bytes", y="gb_s", series=where["step"], baseline="copy", where=where)
     assert "Not measured" not in view.data["caption"] and "copy (labkit " in view.data["caption"]
-    assert view.sentence.startswith("At 28 bytes moved, axpy reaches")
+    assert view.sentence.startswith("At 28, axpy reaches")
 
 
 def test_a_step_without_the_field_of_the_x_axis_is_the_same_everywhere():

@@ -58,7 +58,7 @@ def _places(data):
 
 def test_a_cpu_loop_is_held_to_one_core():
     view = roofline({"ikj": launch(dram=10**7)}, "Ryzen 7 5800X")
-    assert "arithmetic roof allows 973 GFLOP/s, limited to 122 GFLOP/s by one core" in view.sentence
+    assert "compute roof allows 973 GFLOP/s, limited to 122 GFLOP/s by one core" in view.sentence
 
 
 def test_another_precision_has_another_roof():

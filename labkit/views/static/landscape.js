@@ -173,7 +173,9 @@ const view = {
         });
         const inside = box => box[0] > MARGIN.left && box[1] < width && box[2] > 0 && box[3] < height - MARGIN.bottom;
         const slope = at => Math.max(y(peak), y(peak) + (x(corner) - at) * (y(0.1) - y(1)) / (x(1) - x(0.1)));   // the roof's height
-        const struck = box => slope(box[1]) <= box[3] + 4 && slope(box[0]) >= box[2] - 4;
+        const flat = others.map(kind => [x(ridge(figures, kind)), y(figures.peaks[kind])]);   // where the other roofs begin
+        const struck = box => slope(box[1]) <= box[3] + 4 && slope(box[0]) >= box[2] - 4
+          || flat.some(([from, at]) => from <= box[1] && box[2] - 2 <= at && at <= box[3] + 2);
         const names = placed(named, inside, struck, taken);
         for (const {mark, box, tied} of names) {
           if (!tied) continue;
@@ -242,7 +244,7 @@ const view = {
       const counted = here.length === 0 ? emptiness().join(' ')
         : `Of ${all}, ${here.length - right || 'none'} stand to the left of it, where memory is the roof, and ${right || 'none'} to the right.`
         + (recorded ? '' : ' Nothing is recorded for them on this GPU.');
-      ui.say(said, `\`${figures.name}\` at ${precision()}: DRAM brings ${three(figures.dram_gb_s / 1000)} TB/s, arithmetic goes to `
+      ui.say(said, `\`${figures.name}\` at ${precision()}: DRAM moves ${three(figures.dram_gb_s / 1000)} TB/s, arithmetic goes to `
         + `${speed(figures.peaks[precision()])}, and the two meet at **${three(corner)} FLOP/byte**. ${counted}`);
     }
 

@@ -11,7 +11,7 @@ const view = {
 
     const controls = ui.element('div', {class: 'sliders'}, ui.body);
     const slider = (name, key, values) => {
-      const label = ui.element('label', {class: 'slider', style: 'flex:1 1 190px'}, controls);
+      const label = ui.element('label', {class: 'slider', style: 'flex-wrap:nowrap'}, controls);
       ui.element('span', {class: 'name', text: name}, label);
       const input = ui.element('input', {type: 'range', min: 0, max: values.length - 1, value: at[key], 'aria-label': name, style: 'min-width:60px'}, label);
       const output = ui.element('output', {class: 'num'}, label);
@@ -29,7 +29,7 @@ const view = {
     choice.value = way;
     choice.onchange = () => { at.way = Number(choice.value); ui.go(ui.step); };
     slider('channels', 'channel', channels);
-    slider('bytes of an element', 'size', itemsizes);
+    slider('bytes per element', 'size', itemsizes);
     slider('first pixel', 'first', [0, 1]);
     const said = ui.element('p', {class: 'say', 'aria-live': 'polite'}, ui.body);
 
@@ -51,9 +51,11 @@ const view = {
     const many = (count, word) => `${count} ${word}${count === 1 ? '' : 's'}`;
 
     const sheet = ui.element('div', {class: 'row', style: 'gap:12px 18px'}, ui.body);
+    // All panels in a line, or two and two where that leaves less than 620 pixels: one alone could not be compared.
+    const side = 'clamp(140px, (620px - 100%) * 999, 50% - 9px)';
     const panels = layouts.map((name, panel) => {
-      const box = ui.element('div', {style: 'flex:1 1 200px;min-width:0;max-width:232px'}, sheet);
-      const head = ui.element('p', {style: 'margin:0;display:flex;justify-content:space-between;gap:6px;font-size:13px'}, box);
+      const box = ui.element('div', {style: `flex:1 1 ${side};min-width:0;max-width:min(232px, 50% - 9px)`}, sheet);
+      const head = ui.element('p', {style: 'margin:0;display:flex;flex-direction:column;font-size:13px'}, box);
       ui.element('b', {text: name, style: 'white-space:nowrap'}, head);
       const now = ui.element('b', {style: 'color:var(--hot-text);white-space:nowrap'}, head);
       const picture = ui.element('div', {}, box);
@@ -84,7 +86,7 @@ const view = {
       return () => {
         const elements = row(panel, ui.step), used = new Set(elements).size * bytes(), sectors = touched(elements).size;
         const [asked, different, useful] = all(panel), counted = at.way === TILE ? asked : sectors;
-        now.textContent = at.way === TILE ? `${asked} for the tile` : elements.length ? many(sectors, 'sector') : 'no load';
+        now.textContent = at.way === TILE ? many(asked, 'sector') : elements.length ? many(sectors, 'sector') : 'no load';
         ui.say(facts, `This load: **${percent(used, sectors * SECTOR)}** used. All loads: `
           + `**${asked}** sectors requested; **${different}** different, ${percent(useful, different * SECTOR)} used.`);
         return [name, counted, at.way === TILE || elements.length];
