@@ -36,7 +36,7 @@ fuzz:       ## look for kernels that break the simulator, for ten minutes
 notebooks:  ## build the notebooks from notebooks/source
 	@$(PYTHON) -m labkit build
 
-site:       ## the reference of labkit's functions, as pages under site/build/html
+site:       ## the book and the reference of its functions, as pages under site/build/html/html
 	@$(PYTHON) -m labkit.setup.environment site
 	.venv/bin/python -m sphinx -q -b html site site/build/html
 
