@@ -50,7 +50,7 @@ RESPONSE_TIME_JS = """(view, name) => {
 
 # Steps a view once a frame with its own key, and resolves to the frames per second.
 STEP_THROUGH_JS = """view => new Promise(resolve => {
-    const last = Number(view.querySelector('input[aria-label="step"]').max);
+    const last = Number(view.querySelector('input[aria-label^="step of"]').max);
     const press = key => view.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true}));
     let began = 0, frames = 0;
     press('Home');
