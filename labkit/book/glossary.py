@@ -19,10 +19,13 @@ _KEPT = re.compile(
 )
 
 
-# Words that are verbs or adjectives of everyday language as often as terms: they are listed, and not linked.
-_EVERYDAY = set(
-    "issue hit miss fold spread overlap pass page effective static dynamic plan stain bin vector handle".split()
+# Listed, and not linked: words on every page, and words that mean something else as often.
+_EVERY_PAGE = "kernel thread block grid warp lane launch host device guard trace register barrier tile sm flop attention"
+_OTHER_SENSES = (
+    "issue hit miss fold spread overlap pass page effective static dynamic plan stain bin vector handle value query key "
+    "mask group groups stream wave hopper transposed stage offset head plane layout"
 )
+_NOT_LINKED = {*_EVERY_PAGE.split(), *_OTHER_SENSES.split(), "constant memory"}
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ def link_words(text: str, words: Iterable[Word], page: str, seen: set[Word]) -> 
     seen
         Words that the chapter has linked; those of this text are added.
     """
-    by_name = {name.lower(): each for each in words for name in each.names if name not in _EVERYDAY}
+    by_name = {name.lower(): each for each in words for name in each.names if name.lower() not in _NOT_LINKED}
     if not by_name:
         return text
     names = "|".join(sorted(map(re.escape, by_name), key=len, reverse=True))

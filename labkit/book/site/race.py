@@ -54,9 +54,9 @@ def no_second_barrier(x, out, rounds):
 
 
 KERNELS: dict[str, Callable] = {
-    "two barriers: right": right,
     "no barrier between read and write": no_first_barrier,
     "no barrier after the write": no_second_barrier,
+    "both barriers": right,
 }
 
 

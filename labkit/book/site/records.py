@@ -67,7 +67,8 @@ def records_page(machine: str) -> str:
         "| operation | problems | geometric mean | worst |",
         "|---|--:|--:|--:|",
     ]
-    by_operation = {name: list(group) for name, group in groupby(comparisons, key=lambda one: one.operation)}
+    grouped = ((name, list(group)) for name, group in groupby(comparisons, key=lambda one: one.operation))
+    by_operation = dict(sorted(grouped, key=lambda pair: pair[1][0].ratio))
     for operation, group in by_operation.items():
         mean = exp(sum(log(one.ratio) for one in group) / len(group))
         lines.append(f"| [{operation}](#{operation}) | {len(group)} | {mean:.2f} | {group[0].ratio:.2f} |")
