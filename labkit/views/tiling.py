@@ -145,16 +145,16 @@ def _rounds(phases):
             repeats = 1
             while names[start + repeats * period :][:period] == names[start:][:period]:
                 repeats += 1
-            if repeats > 1:  # a barrier ends a round
+            if repeats > 1:  # a barrier ends an iteration
                 best = max(best, (repeats * period, names[start] != "barrier", -start, -period, repeats))
     return {"runs": runs, "start": -best[2], "period": -best[3], "repeats": best[4]}
 
 
 def _where(rounds, step):
-    """Return the beginning of a step's sentence: its round, or its number."""
+    """Return the beginning of a step's sentence: its iteration, or its number."""
     run = max(i for i, r in enumerate(rounds["runs"]) if r["first"] <= step) - rounds["start"]
     if 0 <= run < rounds["period"] * rounds["repeats"]:
-        return f"Round {run // rounds['period'] + 1} of {rounds['repeats']}, "
+        return f"Iteration {run // rounds['period'] + 1} of {rounds['repeats']}, "
     return f"Step {step + 1}, "
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from labkit import places, results
+from labkit import attention, formats, modelled_timeline, places, results
 from labkit.book.contents import source
 
 pytestmark = pytest.mark.skipif(places.CHECKOUT is None, reason="reads a checkout")
@@ -51,3 +51,22 @@ def test_measured_factors_that_the_model_is_held_against():
     where = {"causal": False, "head_dim": 128}
     measured = (span(gains(step, "wgmma", **where)) for step in ("overlap", "persistent"))
     assert f"they are {' and '.join(measured)}" in read("flash-attention-2-and-3")
+
+
+def modelled_gains(keys):
+    """How many times faster than wgmma overlap and persistent blocks are by the model, run as in the chapter."""
+    steps = {step.slug: step for step in attention.ladder("forward")}
+    problem = attention.AttentionForward(batch=1, heads=1, queries=256, head_dim=128, keys=keys)
+    operands, cycles = problem.operands(formats.BF16), {}
+    for slug, blocks in (("wgmma", 2), ("overlap", 2), ("persistent", 1)):
+        found = steps[slug].simulate(*operands, format=formats.BF16, record=[(block, 0, 0) for block in range(blocks)])
+        cycles[slug] = modelled_timeline(found.traces[0]).cycles
+    return [cycles["wgmma"] / cycles[slug] for slug in ("overlap", "persistent")]
+
+
+def test_the_model_promises_more_with_more_keys():
+    overlap, persistent = modelled_gains(512)
+    text = read("flash-attention-2-and-3")
+    assert f"`overlap` is {overlap:.2f}x faster than `wgmma`, and `persistent` {persistent:.2f}x." in text
+    overlap, persistent = modelled_gains(2048)
+    assert f"with 2,048 keys in place of the picture's 512: {overlap:.2f}x and {persistent:.2f}x." in text

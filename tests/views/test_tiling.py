@@ -46,7 +46,7 @@ def test_sentences_name_what_is_touched():
     assert "copies `B[0:8, 8:16]` into `B_tile[:, :]`" in says[1]
     assert "barrier" in says[2]
     assert "warp 0 reads `A_tile[0:4, 0]` and `B_tile[0, :]`. Nothing comes from global memory" in says[3]
-    assert says[0].startswith("Round 1 of 3") and "warp 0 writes `C[8:12, 8:16]`" in says[-1]
+    assert says[0].startswith("Iteration 1 of 3") and "warp 0 writes `C[8:12, 8:16]`" in says[-1]
 
 
 def test_another_warp_can_be_picked_out():
