@@ -46,7 +46,8 @@ def texts():
     for name in (*ROOMS, *FILES):
         there = places.CHECKOUT / name
         for path in [there] if there.is_file() else sorted(there.rglob("*")):
-            if path.suffix in KINDS or path.name == "Makefile":
+            built = places.CHECKOUT / "site/build" in path.parents
+            if not built and (path.suffix in KINDS or path.name == "Makefile"):
                 yield path.relative_to(places.CHECKOUT).as_posix(), path.read_text(encoding="utf-8")
 
 

@@ -1,5 +1,6 @@
 """The book's machinery: notebooks from their sources, a learner's workspace, kernels shown as they stand."""
 
+from labkit.book.claims import claims
 from labkit.book.diff import diff
 from labkit.book.ideas import ideas
 from labkit.book.progress import progress
@@ -7,4 +8,5 @@ from labkit.book.rungs import rungs
 from labkit.book.show import show
 from labkit.table import Table
 
-__all__ = ["Table", "diff", "ideas", "progress", "rungs", "show", "standings"]  # the last is a module, loaded where it is imported
+# standings is a module, loaded where it is imported
+__all__ = ["Table", "claims", "diff", "ideas", "progress", "rungs", "show", "standings"]

@@ -65,6 +65,7 @@ from labkit.views.tiling import tiling
 from labkit.views.timeline import Idea, timeline
 from labkit.views.transposing import transposing
 from labkit.views.variance_errors import variance_errors
+from labkit.views.verdicts import verdicts
 from labkit.views.walks import walks
 from labkit.views.warp_loads import warp_loads
 from labkit.views.warp_timeline import warp_timeline
@@ -84,6 +85,6 @@ __all__ = [
     "pixel_rows", "playground", "predict", "ragged", "records", "register_file", "relative", "rescaled_output",
     "rescaling", "roofline", "rotation", "schedule", "score_tiles", "sectors", "shuffles", "spectral_product",
     "spectrum", "split_cache", "suitability", "swizzle", "terms", "tile_errors", "tile_sizes", "tile_transform",
-    "tiling", "timeline", "transposing", "variance_errors", "walks", "warp_loads", "warp_timeline", "waves",
+    "tiling", "timeline", "transposing", "variance_errors", "verdicts", "walks", "warp_loads", "warp_timeline", "waves",
     "whole_ladder", "window", "winners", "workspace_limits", "wraparound",
 ]  # fmt: skip

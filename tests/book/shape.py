@@ -34,6 +34,7 @@ CHARTS = {
     "tile_errors",
     "timeline",
     "variance_errors",
+    "verdicts",
 }
 END = re.compile(r"^## Exercises", re.M)
 FOLDED = re.compile(r"<details>.*?</details>", re.S)
