@@ -20,10 +20,12 @@ _KEPT = re.compile(
 
 
 # Listed, and not linked: words on every page, and words that mean something else as often.
-_EVERY_PAGE = "kernel thread block grid warp lane launch host device guard trace register barrier tile sm flop attention"
+_EVERY_PAGE = (
+    "kernel thread block grid warp lane launch host device guard trace register barrier tile sm flop attention"
+)
 _OTHER_SENSES = (
-    "issue hit miss fold spread overlap pass page effective static dynamic plan stain bin vector handle value query key "
-    "mask group groups stream wave hopper transposed stage offset head plane layout"
+    "issue hit miss fold spread overlap pass page effective static dynamic plan stain bin vector handle value query "
+    "key mask group groups stream wave hopper transposed stage offset head plane layout"
 )
 _NOT_LINKED = {*_EVERY_PAGE.split(), *_OTHER_SENSES.split(), "constant memory"}
 

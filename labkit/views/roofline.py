@@ -88,7 +88,7 @@ def _place(name, trace, device, precision, measured, problem):
 def _sentence(point, trace, device, precision, problem):
     roof = model.attainable_tflops(device, point.intensity, precision)
     which = "memory" if point.intensity < model.ridge_point(device, precision) else "compute"
-    text = f"`{point.label}` stands at **{short_number(point.intensity)} FLOP/byte**: "
+    text = f"`{point.label}` is at **{short_number(point.intensity)} FLOP/byte**: "
     text += f"the {which} roof allows {_speed(roof)}"
     if point.predicted_tflops < 0.95 * roof:
         limit = "one core" if isinstance(device, Cpu) else _limiter(trace, device)

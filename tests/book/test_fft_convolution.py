@@ -58,6 +58,8 @@ def test_steps_and_baselines_on_the_layers_of_table_2(text):
     def ratios(slower, faster):
         return np.array([times[slower, layer] / times[faster, layer] for layer in layers])
 
+    tiled = conv.ladder("fft").step("tiled")
+    assert all(tiled.choose_tiles(problem)[2] == (1, 1) for problem in tiled.benched[1:5]), "one tile per image"
     assert (ratios("whole", "tiled") > 10).all() and (ratios("whole", "tiled") < 14.5).all()
     assert [round(100 * (ratio - 1)) for ratio in ratios("tiled", "three_products")[1:]] == [4, 6, 3, 6]
     searched = {

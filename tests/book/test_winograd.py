@@ -52,7 +52,7 @@ def test_which_winograd_is_fastest():
     assert f"`f4x4` reaches {last['winograd/f4x4']:.1f} TFLOP/s and `f6x6` {last['winograd/f6x6']:.1f}" in chapter()
     gained = [problem for problem, of in speeds.items() if of["winograd/f2x2"] > 2.25 * of["implicit_gemm/gathered"]]
     assert [problem.split()[0] for problem in gained] == ["64x512x14x14"], "gains more than 2.25"
-    assert last["implicit_gemm/gathered"] == pytest.approx(33, abs=0.6)
+    assert last["implicit_gemm/gathered"] == pytest.approx(33.5, abs=0.05)
 
 
 def test_f6x6_is_11_percent_faster_than_fused_with_64_channels():
@@ -60,6 +60,7 @@ def test_f6x6_is_11_percent_faster_than_fused_with_64_channels():
     times = {row["step"]: row["time_ms"] for row in found}
     for slug in ("fused", "f4x4"):
         assert times[slug] / times["f6x6"] == pytest.approx(1.11, abs=0.01)
+    assert 16 * (224 // 2) ** 2 / (64 * ((224 + 5) // 6) ** 2) == pytest.approx(2.2, abs=0.05), "2.2x fewer products"
     products = 2 * 64 * 224**2 * 64 * 64 * 4  # four per output
     assert times["fused"] > 2e3 * products / gpu("H100 SXM").peak_tflops["float32"] / 1e12, "twice its limit"
 
@@ -104,6 +105,7 @@ def test_without_a_transform_tensor_cores_are_faster_in_bfloat16():
     speeds, _ = layers()
     for row in results.load("conv_tensor", H100).select(dtype="bfloat16", step="persistent", R=3, N=64):
         assert row["tflops"] > 3 * max(speeds[row["problem"]].values())
+        assert max(speeds[row["problem"]].values()) < 96, "passes 96 TFLOP/s"
 
 
 def test_what_is_said_of_the_first_picture():

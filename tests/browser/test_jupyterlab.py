@@ -135,7 +135,7 @@ def answer(lab, slug, exercise):
 def shown_progress(lab, notebook):
     """The sentence on progress in a copy of the first chapter, run anew."""
     lab.open(notebook)
-    setup, cell = ([each for each in lab.cells() if word in each["source"]][0] for word in ("import", "progress()"))
+    setup, cell = (next(each for each in lab.cells() if word in each["source"]) for word in ("import", "progress()"))
     for each in (setup, cell):
         lab.edit(each["id"], each["source"])
     lab.cell(cell["id"]).get_by_text("exercises solved").first.wait_for()

@@ -30,7 +30,7 @@ def launch(flops=4 * 10**9, dram=10**9, wavefronts=0):
 
 def test_memory_bound_kernels_stand_on_the_memory_roof():
     view = roofline({"naive": launch()})
-    assert view.sentence == "naive stands at 4 FLOP/byte: the memory roof allows 13.4 TFLOP/s."
+    assert view.sentence == "naive is at 4 FLOP/byte: the memory roof allows 13.4 TFLOP/s."
     assert view.data["table"]["rows"] == [["naive", "4", "13,400", ""]]
 
 
