@@ -34,6 +34,7 @@ from labkit.views.memory_order import memory_order
 from labkit.views.misses import misses
 from labkit.views.number_line import number_line
 from labkit.views.occupancy import occupancy
+from labkit.views.outdated import remembers_kernels
 from labkit.views.outputs import outputs
 from labkit.views.passes import passes
 from labkit.views.pipeline import pipeline
@@ -88,3 +89,7 @@ __all__ = [
     "tiling", "timeline", "transposing", "variance_errors", "verdicts", "walks", "warp_loads", "warp_timeline", "waves",
     "whole_ladder", "window", "winners", "workspace_limits", "wraparound",
 ]  # fmt: skip
+
+for _name, _view in [(name, globals()[name]) for name in __all__]:
+    if not isinstance(_view, type):  # a function that makes a view
+        globals()[_name] = remembers_kernels(_view)

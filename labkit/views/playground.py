@@ -2,7 +2,6 @@
 
 import inspect
 import math
-import weakref
 from itertools import product
 from numbers import Integral
 from typing import Any
@@ -16,6 +15,7 @@ from labkit.simulator.errors import SimulatorError
 from labkit.table import count_text, short_number
 from labkit.trace import Trace
 from labkit.views.base import STATIC, View, read_static
+from labkit.views.outdated import after_each_cell, notebook_shell
 from labkit.views.tiling import tiling
 from labkit.views.wording import type_name
 
@@ -83,7 +83,7 @@ class Playground(View):
         self._before = {}
         data = self._state(_start_positions(kernel, choices))
         super().__init__("playground", f"Playground: `{self.name}`", data, self._draw_still)
-        _after_each_cell(self)
+        after_each_cell(self, Playground.note_edit)
 
     def move(self, **values):
         """Set sliders to these of their values, run, and show the result."""
@@ -213,31 +213,6 @@ def _start_positions(kernel, choices):
     return positions
 
 
-def _shell():
-    """Return the notebook's shell; None outside a notebook."""
-    try:
-        from IPython import get_ipython
-    except ImportError:
-        return None
-    return get_ipython()
-
-
-def _after_each_cell(view):
-    """Have a playground look after each cell of the notebook if its kernel was edited, as long as it exists."""
-    events, reference = getattr(_shell(), "events", None), weakref.ref(view)
-    if events is None:
-        return
-
-    def look(*_):
-        playground = reference()
-        if playground is None:
-            events.unregister("post_run_cell", look)
-        else:
-            playground.note_edit()
-
-    events.register("post_run_cell", look)
-
-
 def _code(kernel):
     """Return what a kernel's source was compiled to, which is equal where a cell runs again unchanged."""
     return getattr(getattr(kernel, "py_func", kernel), "__code__", None)
@@ -245,7 +220,7 @@ def _code(kernel):
 
 def _newest_kernel(kernel, name):
     """Return the kernel of that name in the notebook, if there is one."""
-    shell = _shell()
+    shell = notebook_shell()
     found = shell.user_ns.get(name) if shell else None
     return found if callable(getattr(found, "py_func", found)) else kernel
 
