@@ -86,7 +86,7 @@ def _sentence(spread, weights, errors) -> str:
         times = [f"by **{stored / fused:.1f}** in {name}" for name, (stored, fused) in finite.items()]
         says.append(f"Storing the scores multiplies the error of O {join(times)}.")
     if overflowed := [name for name, (stored, _) in errors.items() if stored == np.inf]:
-        says.append(f"With scores stored in {join(overflowed)}, O is no number any more.")
+        says.append(f"With scores stored in {join(overflowed)}, O is no longer a finite number.")
     return " ".join(says)
 
 

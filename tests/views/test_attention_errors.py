@@ -43,7 +43,7 @@ def test_the_table_has_a_row_a_spread(view):
 def test_a_result_that_is_no_number_is_shown_as_such(tmp_path):
     view = attention_errors([1], WEIGHTS[:1], {"float16": [np.inf]}, {"float16": [0.01]})
     assert view.data["table"]["rows"][0][2] == "inf"
-    assert view.sentence.endswith("With scores stored in float16, O is no number any more.")
+    assert view.sentence.endswith("With scores stored in float16, O is no longer a finite number.")
     view.save_html(tmp_path / "errors.html")
     view.save_png(tmp_path / "errors.png")
     assert (tmp_path / "errors.png").stat().st_size > 5000
