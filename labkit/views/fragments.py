@@ -87,7 +87,7 @@ def _sentence(lane, registers, each):
     size = "one element" if each == 1 else f"{each} elements"
     return (
         f"**Lane {lane}** (g = {lane // 4}, t = {lane % 4}) holds {held[0]}; {held[1]}: {size} per register. "
-        f"Its sums are {held[2]}."
+        f"Its accumulators are {held[2]}."
     )
 
 
