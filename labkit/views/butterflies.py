@@ -64,7 +64,7 @@ def _sentence(column, a, b, power, count, passes, places):
     T = len(places)
     bits = T.bit_length() - 1
     if column == 0:
-        return f"{T} points in order. A wire goes from each to the place whose bits are its own, **read backwards**."
+        return f"{T} points in order. A wire goes from each to the place with its bits **read backwards**."
     if column == 1:
         k = T - 2 if bits > 1 else 1
         return (

@@ -98,7 +98,7 @@ def _has_launches(traces, *names):
 
 def _first_tile_steps(per_output, outputs, places, additions):
     """Yield the steps of the first tile: stage, outputs shown, products and additions so far, sentence."""
-    yield PIXELS, 0, [0, 0, 0], f"**{places} pixels**, under which the windows of **{outputs} outputs** lie."
+    yield PIXELS, 0, [0, 0, 0], f"**{places} pixels** lie under the windows of **{outputs} outputs**."
     for shown in range(1, outputs + 1) if outputs <= MAX_SINGLE_OUTPUTS else [outputs]:
         subject = f"output {shown} takes" if outputs <= MAX_SINGLE_OUTPUTS else f"each of {outputs} outputs takes"
         sentence = f"As defined, {subject} **{per_output}**, a pixel times a tap; that makes **{shown * per_output}**."

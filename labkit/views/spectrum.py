@@ -47,7 +47,7 @@ def spectrum(x: Float[np.ndarray, "T T"], X: Complex[np.ndarray, "T T"]) -> View
         "counts": counts,
         "last": [list(map(int, wave)) for wave in last],
         "start": min(len(counts) - 1, 5),
-        "labels": ["waves in the sum", "the sum is off by, of the contrast"],
+        "labels": ["waves in the sum", "error of the sum, in % of the contrast"],
         "stats": [[count, _percent(error)] for count, error in zip(counts, off, strict=True)],
         "table": table(
             ["waves", "last one: periods down", "across", "off by"],
