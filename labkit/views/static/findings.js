@@ -25,7 +25,7 @@ const view = {
         if (note.threads.length) {
           const chips = ui.element('div', {style: 'margin-top:2px'}, words);
           for (const thread of note.threads)
-            ui.element('span', {text: thread, style: 'display:inline-block;border:1px solid var(--dim);border-radius:10px;padding:0 9px;margin:2px 8px 0 0;font-size:12px'}, chips);
+            ui.element('span', {text: thread, style: 'display:inline-block;background:var(--cell);padding:0 6px;margin:2px 8px 0 0;font-size:12px'}, chips);
         }
       }
     }
