@@ -36,7 +36,7 @@ const view = {
       });
     }
     const numbers = stats.labels.map(label => ui.stat(label));
-    ui.legend([['A', 'lane that loads'], ['C', 'lane that stores'], ['cell', 'hatched: lane that idles']]);
+    ui.legend([['A', 'lane that loads'], ['C', 'lane that stores'], ['dim', 'lane that idles', 'hatch']]);
     return step => stats.values[step].forEach((value, i) => numbers[i](value));
   },
 };

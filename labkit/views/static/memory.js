@@ -33,7 +33,7 @@ const view = {
           g.fill();
           g.textAlign = 'center';
           g.font = small;
-          g.fillStyle = on ? ui.colour('card') : ui.colour('dim');
+          g.fillStyle = on ? ui.ink(g.fillStyle) : ui.colour('dim');
           if (L >= 16 || lane % 4 === 0) g.fillText(lane, x + box / 2, LANES + 14);
           if (!on) return;
           const i = sectors.indexOf(Math.floor(a / 32)), byte = wide(i) / 32;

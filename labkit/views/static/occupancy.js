@@ -47,7 +47,7 @@ const view = {
                 g.fillStyle = ui.colour('card');
                 g.fillRect(x + 2, y + high / 2 - 8, g.measureText(text).width + 4, 16);
               }
-              g.fillStyle = ui.colour('fg');
+              g.fillStyle = waits ? ui.colour('fg') : ui.ink(ui.colour('cell'), ui.colour('C', 0.4 + block % 3 * 0.2));
               g.fillText(text, x + 4, y + high / 2 + 4);
             }
           }
@@ -85,7 +85,7 @@ const view = {
     });
     const numbers = stats.labels.map(label => ui.stat(label));
     ui.legend([
-      ['dim', 'block 1, which waits at a barrier', 0.5], ['C', 'other blocks, which can run', 0.7],
+      ['dim', 'block 1, which waits at a barrier', 'hatch'], ['C', 'other blocks, which can run', 0.7],
       ['line', 'empty', 'outline'], ['hot', 'used up: no room for one more block'],
     ]);
     return step => numbers.forEach((show, i) => show(stats.values[step][i]));

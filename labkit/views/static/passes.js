@@ -10,7 +10,6 @@ const view = {
     const short = ({kind, array}, room) => room > 74 ? `${kind === 'store' ? 'write' : 'read'} ${array}` : `${kind === 'store' ? 'w' : 'r'} ${array}`;
     const number = value => String(Math.round(value * 100) / 100);
     const letters = (g, size, weight = 400) => { g.font = `${weight} ${size}px system-ui, sans-serif`; };
-    const onto = ({kind, array}) => colour({kind, array}) === 'B' ? '#1b1f24' : ui.colour('card');   // orange is pale in both themes
 
     function arrow(g, from, to, y, paint, wide) {
       const way = Math.sign(to - from);
@@ -50,7 +49,7 @@ const view = {
         g.fillStyle = busy ? ui.colour(looks, 0.85) : ui.colour('cell');
         g.fillRect(8, y, 134, EACH - 4);
         letters(g, 12, 650);
-        g.fillStyle = busy ? (looks === 'B' ? '#1b1f24' : ui.colour('card')) : ui.colour('dim');
+        g.fillStyle = busy ? ui.ink(g.fillStyle) : ui.colour('dim');
         g.fillText(array, 75, y + EACH / 2 + 2);
         const lines = [...loads.map(one => [158, chip - 8, one]), ...stores.map(one => [chip - 8, 158, one])];
         lines.forEach(([from, to, one], k) =>
@@ -82,7 +81,7 @@ const view = {
               g.fillRect(x, y, wide - 1.5, high);
               letters(g, Math.min(12, unit * 0.3));
               g.textAlign = 'center';
-              g.fillStyle = onto(part);
+              g.fillStyle = ui.ink(g.fillStyle);
               g.fillText(short(part, wide), x + wide / 2, y + high / 2 + 4);
               x += wide;
               sum += part.passes;
@@ -121,8 +120,8 @@ const view = {
     const others = arrays.slice(1).filter(name => parts.some(({array, kind}) => array === name && kind === 'load'));
     const numbers = stats.labels.map(label => ui.stat(label));
     ui.legend([['A', `reads of ${arrays[0]}`], ...others.length ? [['B', `reads of ${others.join(', ')}`]] : [],
-      ['C', 'writes'], ['hot', 'the launch of this step', 'outline'], ['ink', 'a launch ends'],
-      ...runs.length > 1 ? [['card', 'dashed: what the run above had more']] : []]);
+      ['C', 'writes'], ['hot', 'the launch of this step', 'outline'], ['ink', 'a launch ends', 'bar'],
+      ...runs.length > 1 ? [['dim', 'what the run above had more', 'dashed']] : []]);
     return step => numbers.forEach((show, i) => show(stats.values[step][i]));
   },
 };

@@ -40,7 +40,7 @@ const view = {
     bars(heights, {label: 'exponentials of the scores', title: 'exp(score \u2212 maximum), a bar per key', tall: 130, colour: 'A', gap: true});
     bars(acc, {label: 'the accumulator', title: 'accumulator of O, a bar per element of head_dim', tall: 170, colour: 'C'});
     const numbers = stats.labels.map(text => ui.stat(text));
-    ui.legend([['hot', 'the tile that is added'], ['A', 'earlier tiles'], ['C', 'accumulator'], ['dim', 'before the rescaling', 'outline'], ['line', 'edges of tiles']]);
+    ui.legend([['hot', 'the tile that is added'], ['A', 'earlier tiles'], ['C', 'accumulator'], ['dim', 'before the rescaling', 'outline'], ['line', 'edges of tiles', 'bar']]);
     return step => numbers.forEach((show, i) => show(stats.values[step][i]));
   },
 };

@@ -34,7 +34,7 @@ const view = {
       label: 'a row of K, and the rounding error of each element', parent: left, maxWidth: part(0.6), height: () => TALL,
       paint(g, width) {
         sticks(g, row, 'a row of K, a stick per element', 0, 170, width, 'A');
-        sticks(g, off, 'its rounding errors in e4m3', 174, TALL - 174, width, 'hot');
+        sticks(g, off, 'its rounding errors in e4m3', 174, TALL - 174, width, 'D');
       },
     });
     ui.canvas({
@@ -71,7 +71,7 @@ const view = {
       },
     });
     const numbers = stats.labels.map(label => ui.stat(label));
-    ui.legend([['A', 'elements of the row'], ['hot', 'rounding errors; this stage'], ...names.map((name, n) => [COLOURS[n], `${n ? 'dashed' : 'full'} line: ${name}`])]);
+    ui.legend([['A', 'elements of the row'], ['D', 'rounding errors'], ['hot', 'this stage', 0.3], ...names.map((name, n) => [COLOURS[n], name, n ? 'dashed' : 'line'])]);
     return step => numbers.forEach((show, i) => show(stats.values[step][i]));
   },
 };

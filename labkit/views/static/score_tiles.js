@@ -85,7 +85,7 @@ const view = {
           if (going) {
             const high = size(i, tall, queries) / unit * small, long = size(j, wide, keys) / unit * small, width = head_dim * small;
             const is_new = {Q: i !== before_i, K: j !== before_j, V: j !== before_j, S: true, O: i !== before_i};
-            const tiles = [['Q', 0, 0, width, high, 'A'], ['K', 44, 0, width, long, 'B'], ['V', 88, 0, width, long, 'B'], ['S', 0, 1, long, high, 'hot'], ['O', 88, 1, width, high, 'C']];
+            const tiles = [['Q', 0, 0, width, high, 'A'], ['K', 44, 0, width, long, 'B'], ['V', 88, 0, width, long, 'B'], ['S', 0, 1, long, high, 'D'], ['O', 88, 1, width, high, 'C']];
             for (const [name, x, line, w, h, colour] of tiles) {
               const y = line ? middle + 34 : TOP + 54;
               text(g, name, chip + FRAME + x, y - 18, 'fg', 12, 650);

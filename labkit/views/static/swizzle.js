@@ -19,7 +19,7 @@ const view = {
           g.fillStyle = ui.colour('fg');
           g.fillText(side.label, 0, 13, width * 0.6);
           g.textAlign = 'right';
-          g.fillStyle = ui.colour(passes > 1 ? 'hot-text' : 'C');
+          g.fillStyle = ui.colour(passes > 1 ? 'hot-text' : 'fg');
           g.fillText(passes + (passes > 1 ? ' wavefronts' : ' wavefront'), width - 2, 13);
           g.font = '11px system-ui, sans-serif';
           g.fillStyle = ui.colour('dim');
@@ -39,7 +39,7 @@ const view = {
               const on = asked.has(row * 8 + p), piece = side.contents[row * 8 + p];
               g.fillStyle = ui.colour(on ? hue : 'cell');
               g.fillRect(LEFT + p * w, y, w - 2, ROW - 2);
-              g.fillStyle = ui.colour(on ? 'card' : 'dim');
+              g.fillStyle = on ? ui.ink(g.fillStyle) : ui.colour('dim');
               g.font = `${on ? '700 ' : ''}11px ui-monospace, Menlo, monospace`;
               if (piece >= 0) g.fillText(piece, LEFT + (p + 0.5) * w - 1, y + 13);
             }

@@ -43,7 +43,7 @@ const view = {
         const S = Math.max(px(most(WIDTH)), px(wide)) + GAP, O = S + px(keys) + GAP, under = top + GAP;
         tile(g, 'Q', S - GAP - px(wide), under, px(wide), px(rows), 'A');
         tile(g, 'K', S, top - px(wide), px(keys), px(wide), 'B');
-        tile(g, 'scores', S, under, px(keys), px(rows), 'hot');
+        tile(g, 'scores', S, under, px(keys), px(rows), 'D');
         tile(g, 'V', O, top - px(keys), px(wide), px(keys), 'B');
         tile(g, 'O', O, under, px(wide), px(rows), 'C');
       },
@@ -69,7 +69,7 @@ const view = {
         const here = place();
         bar(g, width, 18, 'shared memory', '', false, shared.subarray(3 * here, 3 * here + 3), limits.shared, [['A', 'Q'], ['B', 'K'], ['B', 'V']]);
         const each = `, ${threads[here]} of ${limits.thread} per thread`;
-        bar(g, width, 114, 'registers', each, threads[here] > limits.thread, registers.subarray(3 * here, 3 * here + 3), limits.registers, [['C', 'O'], ['hot', 'scores'], ['dim', 'the rest']]);
+        bar(g, width, 114, 'registers', each, threads[here] > limits.thread, registers.subarray(3 * here, 3 * here + 3), limits.registers, [['C', 'O'], ['D', 'scores'], ['dim', 'the rest']]);
         intensity(g, width, 214);
       },
     });

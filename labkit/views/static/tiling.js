@@ -1,6 +1,6 @@
 // Replays the recorded block's accesses up to a step and draws the arrays as they stand then.
 const NEVER = 0, SEEN = 1, TILE = 2, NOW = 3, WARP = 4;
-const STRENGTH = [0.12, 0.3, 0.6, 0.55, 1];
+const STRENGTH = [0.3, 0.5, 0.75, 0.6, 1];
 
 function tilingReplay(data) {
   const {panels, sites, offsets, site, warp, index} = data;
@@ -150,10 +150,9 @@ const view = {
     }
     function array(g, p, place) {
       const [x, y, s] = place, which = panels.indexOf(p), {strength, now: marks} = now();
-      g.fillStyle = ui.colour(p.role);
       g.font = '600 13px system-ui, sans-serif';
       g.textAlign = 'left';
-      g.fillText(p.name, x, y - 6);
+      ui.name(g, p.name, x, y - 6, p.role);
       const full = Math.floor(p.size / p.columns), rest = p.size % p.columns;
       g.fillStyle = ui.colour('cell');
       g.fillRect(x, y, p.columns * s, full * s);
@@ -258,25 +257,25 @@ const view = {
       const [x, y, s] = place, which = panels.indexOf(p), {filled, reads, panel} = now().tiles[which];
       const marks = now().now[which], most = Math.max(1, ...reads);
       g.textAlign = 'left';
-      g.fillStyle = ui.colour(p.role);
       g.font = '600 12px ui-monospace, Menlo, monospace';
-      g.fillText(`${p.name}[${p.shape.join('][')}]`, x, y - 6);
+      ui.name(g, `${p.name}[${p.shape.join('][')}]`, x, y - 6, p.role);
       const all = [...Array(p.size).keys()];
       const numbers = s >= 11;
-      fill(g, p, place, all, element => {
+      const look = element => {
         const mark = marks.get(element);
         if (mark) return ui.colour('hot', STRENGTH[mark]);
         if (!filled[element]) return ui.colour('cell');
         return filled[element] === 2 ? ui.colour('dim', 0.4)
           : ui.colour(panels[panel[element]]?.role ?? p.role, numbers ? 0.5 : 0.35 + 0.5 * reads[element] / most);
-      });
+      };
+      fill(g, p, place, all, look);
       lines(g, p, place, ui.colour('card'));
       if (!numbers) return;
       g.textAlign = 'center';
       g.font = `${Math.min(10, s * 0.56)}px ui-monospace, Menlo, monospace`;
       for (const element of all) {
         if (!reads[element]) continue;
-        g.fillStyle = marks.get(element) === WARP ? ui.colour('card') : ui.colour('fg');
+        g.fillStyle = ui.ink(look(element));
         const text = (s >= 16 ? '\u00D7' : '') + reads[element];
         g.fillText(text, x + (element % p.columns + 0.5) * s, y + (Math.floor(element / p.columns) + 0.5) * s + s * 0.2);
       }
@@ -296,18 +295,27 @@ const view = {
     });
 
     const tone = phase => phase === 'barrier' ? 'ink' : phase.startsWith('load') ? 'B' : 'C';
-    if (ui.steps > 1) ui.canvas({
+    const strip = ui.steps > 1 && ui.canvas({
       label: 'the steps by phase', parent: right, maxWidth: rest, height: () => 40,
       paint(g, width) {
         const w = width / ui.steps, gap = w > 4 ? 1.2 : 0;
         data.phases.forEach((phase, i) => {
-          g.fillStyle = ui.colour(tone(phase), i < ui.step ? 0.75 : 0.3);
-          g.fillRect(i * w, 10, w - gap, 18);
+          const barrier = phase === 'barrier', thin = Math.max(1.5, (w - gap) * 0.4);   // a barrier is a tall line
+          g.fillStyle = ui.colour(tone(phase), i < ui.step || barrier ? 0.75 : 0.35);
+          if (barrier) g.fillRect(i * w + (w - gap - thin) / 2, 4, thin, 30);
+          else g.fillRect(i * w, 10, w - gap, 18);
         });
         g.fillStyle = ui.colour('hot');
         g.fillRect(ui.step * w, 6, Math.max(w - gap, 3), 26);
       },
     });
+    if (strip) {
+      const seek = event => { if (event.buttons) ui.go(Math.floor(event.offsetX / strip.clientWidth * ui.steps)); };
+      strip.style.cursor = 'pointer';
+      strip.style.touchAction = 'none';
+      strip.addEventListener('pointerdown', seek);
+      strip.addEventListener('pointermove', seek);
+    }
     const box = ui.element('div', {class: 'stats'}, right);
     const numbers = data.stats.labels.map(label => ui.stat(label, box));
 
@@ -319,7 +327,7 @@ const view = {
       ['hot', `warp ${data.picked}, now`], ['hot', 'other warps, now', 0.55],
       ...(data.sites.some(s => s.source >= 0) ? [['ink', 'in shared memory', 'outline']] : []),
       ...(replay.made ? [['dim', 'filled, not from an array', 0.4]] : []),
-      ...[['B', 'steps that load', 0.75], ['ink', 'barriers', 0.75], ['C', 'other steps', 0.75]].filter(([t]) => tones.has(t)),
+      ...[['B', 'steps that load', 0.75], ['ink', 'barriers', 'bar'], ['C', 'other steps', 0.75]].filter(([t]) => tones.has(t)),
     ]);
     return step => numbers.forEach((show, i) => {
       const value = data.stats.values[step][i];
