@@ -57,7 +57,7 @@ const view = {
           g.fillRect(L, y(10 ** power), width - L - R, 1);
           g.fillStyle = ui.colour('dim');
           g.textAlign = 'right';
-          g.fillText(power ? `1e${power}` : '1', L - 6, y(10 ** power) + 4);
+          g.fillText(labkitPower(power), L - 6, y(10 ** power) + 4);
         }
         g.textAlign = 'center';
         spreads.forEach((spread, at) => g.fillText(spread, x(at), height - B + 16));

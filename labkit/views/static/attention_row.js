@@ -81,7 +81,7 @@ const view = {
           g.fillStyle = ui.colour('A', 0.85);
           g.fillRect(left, Math.min(zero, zero - tall), bar, Math.max(1, Math.abs(tall)));
           letters(g, small);
-          write(g, score.toFixed(1).replace('-', '\u2212'), x(j) + step / 2, HEAD + SCORE + 10, dim);
+          write(g, labkitFixed(score, 1), x(j) + step / 2, HEAD + SCORE + 10, dim);
           g.fillStyle = ui.colour('B');
           g.fillRect(left, floor - PROBABILITY * probability, bar, PROBABILITY * probability);
           letters(g, small, probability > 0.1 ? 650 : 400);
@@ -105,7 +105,7 @@ const view = {
           g.fillStyle = ui.colour(value < 0 ? 'hot' : 'C');
           g.fillRect(beside, valueTop + k * CELL, Math.max(1, size), CELL - 2);
           letters(g, 12, 600);
-          write(g, value.toFixed(2).replace('-', '\u2212'), beside + size + 5, valueTop + k * CELL + 13, fg, 'left');
+          write(g, labkitFixed(value, 2), beside + size + 5, valueTop + k * CELL + 13, fg, 'left');
         });
         letters(g, 12, 600);
         write(g, 'values V, one column for each word', LEFT + 4, valueTop - 7, fg, 'left');

@@ -90,6 +90,17 @@ function labkitInk(layers) {
   return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? '#000000' : '#ffffff';
 }
 
+// A power of ten as text: 10⁻⁶, and 1 for the power 0.
+function labkitPower(power) {
+  return power ? '10' + String(power).replace('-', '\u207B').replace(/\d/g, d => '\u2070\u00B9\u00B2\u00B3\u2074\u2075\u2076\u2077\u2078\u2079'[d]) : '1';
+}
+
+// A number with so many digits behind the point; what rounds to zero has no sign, and minus is a minus.
+function labkitFixed(value, digits) {
+  const text = value.toFixed(digits);
+  return Number(text) === 0 ? text.replace('-', '') : text.replace('-', '\u2212');
+}
+
 function labkitFade(colour, alpha) {
   const [r, g, b] = labkitChannels(colour);
   return `rgba(${r},${g},${b},${alpha})`;

@@ -25,7 +25,7 @@ const view = {
       g.textAlign = 'center';
       g.font = `${Math.min(11, s * 0.28)}px system-ui, sans-serif`;
       g.fillStyle = ui.ink(ui.colour('cell'), ...colour ? [ui.colour(colour, share)] : []);
-      g.fillText(value.toFixed(value <= -9.995 || value >= 99.95 ? 1 : 2).replace('-', '\u2212'), x + (s - gap) / 2, y + s * 0.6);
+      g.fillText(labkitFixed(value, value <= -9.995 || value >= 99.95 ? 1 : 2), x + (s - gap) / 2, y + s * 0.6);
     }
     function head(g, text, colour, y = 13) {
       g.textAlign = 'left';

@@ -31,7 +31,7 @@ const view = {
           ui.name(g, 'A', 0, HEAD + 12, 'A');
           ui.name(g, 'B', edge, HEAD + 12, 'B');
           g.textAlign = 'right';
-          ui.name(g, `C, a block's ${rows} × ${columns}`, edge + columns * s, HEAD + 12, 'C');
+          ui.name(g, `C, a block's ${rows} x ${columns}`, edge + columns * s, HEAD + 12, 'C');
           for (let r = 0; r < rows; r++) box(0, y0 + r * s, STRIP, s, need.rows.has(r) ? ui.colour('hot') : ui.colour('A', warp.rows.has(r) ? 0.6 : 0.2));
           for (let c = 0; c < columns; c++) box(edge + c * s, y0 - edge, s, STRIP, need.columns.has(c) ? ui.colour('hot') : ui.colour('B', warp.columns.has(c) ? 0.7 : 0.25));
           for (let i = 0; i < owner.length; i++) {

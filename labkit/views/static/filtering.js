@@ -4,7 +4,7 @@
 const view = {
   start(ui, data) {
     const {x, w, y, signed, largest} = data, [H, W] = x.shape, [, R, S] = w.shape, [, P, Q] = y.shape;
-    const text = value => String(Number(value.toFixed(2)) || 0);
+    const text = value => String(Number(value.toFixed(2)) || 0).replace('-', '\u2212');
     let p = Math.floor(P / 3), q = Math.floor(Q / 2);
 
     const row = ui.element('div', {class: 'row'}, ui.body);

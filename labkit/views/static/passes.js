@@ -28,7 +28,7 @@ const view = {
 
     // memory on the left with its arrays, the kernel on the right
     function moved(g, width, launch) {
-      const room = Math.min(width, 640), chip = room - 190, high = MEMORY;
+      const room = width, chip = room - 190, high = MEMORY;
       const traffic = arrays.map(array => ['load', 'store'].map(kind => launch.passes.filter(one => one.array === array && one.kind === kind)));
       letters(g, 12);
       g.textAlign = 'left';

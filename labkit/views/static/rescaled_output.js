@@ -19,7 +19,7 @@ const view = {
           g.textAlign = 'right';
           for (const value of low < 0 ? [high, 0, low] : [high, 0]) {
             g.fillStyle = ui.colour('dim');
-            g.fillText(value === 0 ? '0' : value.toFixed(1), LEFT - 6, y(value) + 4);
+            g.fillText(value === 0 ? '0' : labkitFixed(value, 1), LEFT - 6, y(value) + 4);
             g.fillStyle = ui.colour('line');
             g.fillRect(LEFT, y(value), width - LEFT - 8, 1);
           }

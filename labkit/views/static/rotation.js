@@ -22,7 +22,7 @@ const view = {
       for (const value of [limit, 0, -limit]) {
         g.fillStyle = ui.colour('line');
         g.fillRect(L, middle - value * unit, width - L, 1);
-        write(g, value ? value.toFixed(limit < 10 ? 1 : 0).replace('-', '\u2212') : '0', L - 6, middle - value * unit + 4, 'dim', 'right');
+        write(g, value ? labkitFixed(value, limit < 10 ? 1 : 0) : '0', L - 6, middle - value * unit + 4, 'dim', 'right');
       }
       g.fillStyle = ui.colour(colour);
       for (let i = 0; i < size; i++) {

@@ -30,7 +30,7 @@ const view = {
       paint(g, width) {
         g.font = '12px system-ui, sans-serif';
         const left = Math.min(width * 0.3, Math.max(...common.rows.map(name => g.measureText(name).width)) + 10);
-        const room = width - left, most = Math.max(1, Math.floor(room / 24)), shown = Math.min(most, turns);
+        const room = width - left, most = Math.max(1, Math.floor(room / 26)), shown = Math.min(most, turns);
         const w = Math.min(40, room / Math.max(shown, 1));
         const begin = Math.max(0, Math.min(ui.step - Math.floor(shown / 2), turns - shown));
         const x = k => left + (k - begin) * w, y = r => TOP + r * TALL;
@@ -63,7 +63,7 @@ const view = {
             g.fill();
           }
           if (kind[k] !== BARRIER && !aside && w >= 22) {
-            g.font = `${Math.min(11, w * 0.36)}px ${mono}`;
+            g.font = `${Math.max(9, Math.min(11, w * 0.36))}px ${mono}`;
             g.fillStyle = ui.ink(ui.colour(races[k] ? 'hot' : TONE[kind[k]], past ? 1 : 0.28));
             g.fillText(LETTER[kind[k]] + line[k], from + wide / 2, top + 13);
           }

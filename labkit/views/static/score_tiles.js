@@ -41,8 +41,8 @@ const view = {
       const needed = run.seen.map(tiles => tiles.filter(Boolean).length);
       const size = (n, tile, end) => Math.min(tile, end - n * tile) * unit;
       ui.canvas({
-        label: `tiles of scores of ${run.name}`, parent: ui.element('div', {style: `flex:0 1 ${WIDTH}px`}, row),
-        maxWidth: room => Math.min(WIDTH, room), height: width => HEIGHT * Math.min(1, width / WIDTH),
+        label: `tiles of scores of ${run.name}`, parent: ui.element('div', {style: 'min-width:0'}, row),
+        maxWidth: room => Math.min(WIDTH, runs.length > 1 && room >= 840 ? Math.floor((room - 20) / 2) : room), height: width => HEIGHT * Math.min(1, width / WIDTH),
         paint(g, width) {
           g.scale(Math.min(1, width / WIDTH), Math.min(1, width / WIDTH));
           const step = Math.min(ui.step, all - 1), going = ui.step < all, [i, j, ...moved] = visit(run, step);

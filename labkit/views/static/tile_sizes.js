@@ -11,19 +11,26 @@ const view = {
     const kb = bytes => `${Math.round(bytes / 1024).toLocaleString('en')} KB`;
     const sum = array => array.reduce((a, b) => a + b, 0);
 
+    function follow() {
+      data.say[0] = says[place()];
+      ui.go(0);
+    }
     const labels = ['queries', 'keys', 'head_dim', 'format'];
-    const sliders = ui.element('div', {class: 'sliders', style: 'display:grid;grid-template-columns:repeat(auto-fit,minmax(195px,1fr))'}, ui.body);
+    const sliders = ui.element('div', {class: 'sliders', style: 'gap:4px 18px'}, ui.body);
     labels.forEach((name, axis) => {
-      const label = ui.element('label', {class: 'slider', style: 'flex-wrap:nowrap'}, sliders);
+      if (axis === FORMAT && formats.length <= 3) {
+        ui.choice(name, formats, to => { at[axis] = to; follow(); }, sliders)(at[axis]);
+        return;
+      }
+      const label = ui.element('label', {class: 'slider', style: 'flex:1 1 170px;flex-wrap:nowrap'}, sliders);
       ui.element('span', {class: 'name', text: name}, label);
       const input = ui.element('input', {type: 'range', min: 0, max: values[axis].length - 1, value: at[axis], 'aria-label': axis < WIDTH ? `${name} of a tile` : name, style: 'min-width:60px'}, label);
-      const output = ui.element('output', {class: 'num', style: axis === FORMAT ? 'min-width:5em' : 'min-width:2.2em'}, label);
+      const output = ui.element('output', {class: 'num', style: 'min-width:2.2em'}, label);
       const told = () => { output.textContent = chosen(axis); input.setAttribute('aria-valuetext', chosen(axis)); };
       input.oninput = () => {
         at[axis] = Number(input.value);
         told();
-        data.say[0] = says[place()];
-        ui.go(0);
+        follow();
       };
       told();
     });

@@ -157,6 +157,9 @@ const view = {
       g.fillStyle = ui.colour('cell');
       g.fillRect(x, y, p.columns * s, full * s);
       g.fillRect(x, y + full * s, rest * s, rest ? s : 0);
+      g.strokeStyle = ui.colour('dim');   // where an array ends, however little of it was touched
+      g.lineWidth = 1;
+      if (!rest) g.strokeRect(x - 0.5, y - 0.5, p.columns * s + 1, full * s + 1);
       const output = p.role === 'C', mine = replay.mine[which];
       fill(g, p, place, replay.ever[which], element => {
         const level = strength[which][element];
@@ -260,7 +263,7 @@ const view = {
       g.font = '600 12px ui-monospace, Menlo, monospace';
       ui.name(g, `${p.name}[${p.shape.join('][')}]`, x, y - 6, p.role);
       const all = [...Array(p.size).keys()];
-      const numbers = s >= 11;
+      const numbers = s >= NUMBERED;
       const look = element => {
         const mark = marks.get(element);
         if (mark) return ui.colour('hot', STRENGTH[mark]);
@@ -272,14 +275,16 @@ const view = {
       lines(g, p, place, ui.colour('card'));
       if (!numbers) return;
       g.textAlign = 'center';
-      g.font = `${Math.min(10, s * 0.56)}px ui-monospace, Menlo, monospace`;
+      g.font = `${Math.max(9, Math.min(10, s * 0.56))}px ui-monospace, Menlo, monospace`;
       for (const element of all) {
         if (!reads[element]) continue;
         g.fillStyle = ui.ink(look(element));
-        const text = (s >= 16 ? '\u00D7' : '') + reads[element];
+        const text = (s >= 18 ? '\u00D7' : '') + reads[element];
+        if (g.measureText(text).width > s) continue;
         g.fillText(text, x + (element % p.columns + 0.5) * s, y + (Math.floor(element / p.columns) + 0.5) * s + s * 0.2);
       }
     }
+    const NUMBERED = 13;   // pixels of an element that has room for two digits
     const HINT = 'each number: how often this element was read since it was written';
     if (tiles.length) ui.canvas({
       label: `shared arrays ${tiles.map(p => p.name).join(' and ')}, filled elements and the reads they served`,
@@ -290,7 +295,7 @@ const view = {
         g.textAlign = 'left';
         g.font = '12px system-ui, sans-serif';
         g.fillStyle = ui.colour('dim');
-        g.fillText(at[0][2] >= 11 ? HINT : 'darker: read more often since it was written', 0, at.height + 16, width);
+        g.fillText(at[0][2] >= NUMBERED ? HINT : 'darker: read more often since it was written', 0, at.height + 16, width);
       },
     });
 

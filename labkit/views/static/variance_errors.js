@@ -73,7 +73,7 @@ const view = {
           g.fillStyle = ui.colour('line');
           g.fillRect(L, y(10 ** e), width - L - R, 1);
           g.fillStyle = ui.colour('dim');
-          g.fillText(e ? `1e${e}` : '1', L - 6, y(10 ** e) + 4);
+          g.fillText(labkitPower(e), L - 6, y(10 ** e) + 4);
         }
         g.fillStyle = ui.colour('dim');
         g.fillRect(L, y(0.1) - 0.5, width - L - R, 2);
