@@ -29,7 +29,7 @@ const view = {
         input.setAttribute('aria-valuetext', values[input.value]);
       };
       input.addEventListener('input', () => {
-        if (!ui.send) { update(nearest(name, Number(input.value))); return; }
+        if (!ui.send) { ui.replace(nearest(name, Number(input.value))); return; }
         positions = {...positions, [name]: Number(input.value)};
         show();
         ask();
