@@ -15,7 +15,7 @@ const view = {
       }
       return grid;
     });
-    const x_of = (which, column, s) => LABEL + column * s + (which ? SIDE * s + APART + ARROW : column >= HALF ? APART : 0);
+    const x_of = (which, column, s) => LABEL + column * s + (which ? SIDE * s + APART + (s > 9 ? ARROW : 38) : column >= HALF ? APART : 0);
     const canvas = ui.canvas({
       label: 'accumulators and left operand, each element with the lane that holds it', height: width => TOP + SIDE * size(width) + 8,
       paint(g, width) {

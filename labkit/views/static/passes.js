@@ -79,10 +79,11 @@ const view = {
               const wide = part.passes * unit;
               g.fillStyle = ui.colour(colour(part), row === now ? 1 : 0.8);
               g.fillRect(x, y, wide - 1.5, high);
-              letters(g, Math.min(12, unit * 0.3));
+              letters(g, Math.max(9, Math.min(12, unit * 0.3)));
               g.textAlign = 'center';
               g.fillStyle = ui.ink(g.fillStyle);
-              g.fillText(short(part, wide), x + wide / 2, y + high / 2 + 4);
+              const words = short(part, wide);
+              if (g.measureText(words).width < wide) g.fillText(words, x + wide / 2, y + high / 2 + 4);
               x += wide;
               sum += part.passes;
             }

@@ -25,7 +25,7 @@ const view = {
           g.fillStyle = ui.colour('dim');
           g.fillText('row', LEFT - 8, TOP - 6);
           g.textAlign = 'center';
-          for (let p = 0; p < 8; p++) g.fillText(p ? `${4 * p}-${4 * p + 3}` : 'banks 0-3', LEFT + (p + 0.5) * w, TOP - 6, w - 2);
+          for (let p = 0; p < 8; p++) g.fillText(p || w < 56 ? `${4 * p}-${4 * p + 3}` : 'banks 0-3', LEFT + (p + 0.5) * w, TOP - 6, w - 2);
           const asked = new Map();
           wanted.forEach((place, i) => asked.set(place, i));
           for (let row = from; row < from + shown; row++) {
