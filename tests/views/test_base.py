@@ -116,7 +116,9 @@ def contrast(one, other):
 
 def painted(colour, under, share):
     """What a colour of that opacity gives on another one, as #rrggbb."""
-    mixed = [round(share * int(a, 16) + (1 - share) * int(b, 16)) for a, b in zip(pairs(colour), pairs(under), strict=True)]
+    mixed = [
+        round(share * int(a, 16) + (1 - share) * int(b, 16)) for a, b in zip(pairs(colour), pairs(under), strict=True)
+    ]
     return "#" + "".join(f"{channel:02x}" for channel in mixed)
 
 

@@ -526,7 +526,8 @@ def test_forced_colours_leave_charts_and_their_legend(show):
 LOWER = 599  # pixels that JupyterLab leaves of 1280 x 720
 
 MEASURE = """() => {
-    const boxes = selector => [...document.querySelectorAll(selector)].map(node => node.getBoundingClientRect()).filter(box => box.height);
+    const boxOf = node => node.getBoundingClientRect();
+    const boxes = selector => [...document.querySelectorAll(selector)].map(boxOf).filter(box => box.height);
     const pictures = boxes('.labkit-view canvas, .labkit-view [role=grid]');
     const top = Math.min(...pictures.map(box => box.top)), bottom = Math.max(...pictures.map(box => box.bottom));
     const outside = boxes('.sliders, .labkit-view > .bar').filter(box => box.top >= bottom || box.bottom <= top);
@@ -555,6 +556,29 @@ def test_steps_are_right_under_the_picture_and_numbers_after_them(show):
     bar, numbers = (page.locator(part).first.bounding_box() for part in (".bar", ".stats"))
     boxes = [canvas.bounding_box() for canvas in page.locator("canvas").all()]
     assert max(box["y"] + box["height"] for box in boxes) <= bar["y"] < numbers["y"]
+
+
+COUNT_SHAPES = """(() => {
+    window.shapes = [];
+    for (const name of ['strokeRect', 'fillRect']) {
+        const draw = CanvasRenderingContext2D.prototype[name];
+        CanvasRenderingContext2D.prototype[name] = function (...box) {
+            shapes.push([name, ...box]);
+            draw.apply(this, box);
+        };
+    }
+})()"""
+
+
+def test_now_and_barriers_have_a_shape_and_not_just_a_colour(show, pages):
+    page, data = show("tiling", script=COUNT_SHAPES), pages["tiling"][0].data
+    page.evaluate("() => { shapes.length = 0; }")
+    page.get_by_label("step forward").click()
+    shapes = page.evaluate("() => shapes")
+    rings = [box for name, *box in shapes if name == "strokeRect" and abs(box[2] - box[3]) < 1e-9 and box[2] < 30]
+    assert len(rings) >= 32, "one around each element that the warp touches"
+    tall = [box for name, *box in shapes if name == "fillRect" and box[3] == 30]
+    assert len(tall) == data["phases"].count("barrier") > 0
 
 
 def test_the_strip_of_phases_moves_the_steps(show, pages):

@@ -29,7 +29,7 @@ const view = {
           write(name, 0, 13, 'fg', '600 13px ui-monospace, Menlo, monospace');
           g.font = '600 12px system-ui, sans-serif';
           ui.name(g, 'A', 0, HEAD + 12, 'A');
-          ui.name(g, 'B', edge, HEAD + 12, 'B');
+          ui.name(g, 'B', Math.max(edge, 30), HEAD + 12, 'B');
           g.textAlign = 'right';
           ui.name(g, `C, a block's ${rows} x ${columns}`, edge + columns * s, HEAD + 12, 'C');
           for (let r = 0; r < rows; r++) box(0, y0 + r * s, STRIP, s, need.rows.has(r) ? ui.colour('hot') : ui.colour('A', warp.rows.has(r) ? 0.6 : 0.2));

@@ -51,7 +51,7 @@ const view = {
           g.fillRect(pixel(x), pixel(y), pixel(x + w) - pixel(x) - gap, pixel(y + h) - pixel(y) - gap);
         };
         g.font = '600 13px system-ui, sans-serif';
-        for (const [name, role, x] of [['A', 'A', 0], ['B', 'B', x0]]) {
+        for (const [name, role, x] of [['A', 'A', 0], ['B', 'B', Math.max(x0, 32)]]) {
           ui.name(g, name, x, 12, role);
         }
         g.textAlign = 'right';

@@ -148,6 +148,15 @@ const view = {
       for (let j = 0; j <= p.columns; j++) { g.moveTo(x + j * s, y); g.lineTo(x + j * s, y + p.rows * s); }
       g.stroke();
     }
+    // Rings around what the warp touches now: a shape, for those who see no difference of colour.
+    function rings(g, p, [x, y, s], marks) {
+      if (s < 6) return;
+      g.strokeStyle = ui.colour('ink');
+      g.lineWidth = 1.5;
+      for (const [element, mark] of marks) {
+        if (mark === WARP) g.strokeRect(x + element % p.columns * s + 1, y + Math.floor(element / p.columns) * s + 1, s - 2, s - 2);
+      }
+    }
     function array(g, p, place) {
       const [x, y, s] = place, which = panels.indexOf(p), {strength, now: marks} = now();
       g.font = '600 13px system-ui, sans-serif';
@@ -170,6 +179,7 @@ const view = {
       fill(g, p, place, marked, () => ui.colour('card'));
       fill(g, p, place, marked, element => ui.colour('hot', STRENGTH[marks[which].get(element)]));
       lines(g, p, place, ui.colour('card'));
+      rings(g, p, place, marks[which]);
     }
     function outline(g, at) {
       g.strokeStyle = ui.colour('ink');
@@ -273,6 +283,7 @@ const view = {
       };
       fill(g, p, place, all, look);
       lines(g, p, place, ui.colour('card'));
+      rings(g, p, place, marks);
       if (!numbers) return;
       g.textAlign = 'center';
       g.font = `${Math.max(9, Math.min(10, s * 0.56))}px ui-monospace, Menlo, monospace`;
