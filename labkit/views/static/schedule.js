@@ -94,7 +94,7 @@ const view = {
       const whole = ui.element('div', {class: 'line'}, source);
       ui.element('span', {class: 'gutter', text: common.first + i}, whole);
       whole.append(text || ' ');
-      return {whole, at: ui.element('span', {style: 'color:var(--A);background:var(--cell);border-radius:3px;margin-left:1em;padding:0 4px;font-weight:600;position:sticky;right:4px'}, whole)};
+      return {whole, at: ui.element('span', {style: 'color:var(--A);background:var(--card);border-radius:3px;margin-left:1em;padding:0 4px;font-weight:600;position:sticky;right:4px'}, whole)};
     });
     function named(numbers) {
       if (numbers.length === 1) return common.rows[numbers[0]];
