@@ -47,12 +47,13 @@ const view = {
         const [rows, keys, wide] = [ROWS, KEYS, WIDTH].map(chosen), high = Math.max(most(WIDTH), most(KEYS));
         const scale = Math.min((width - 2 * GAP) / (2 * most(WIDTH) + most(KEYS)), (TALL - GAP - 18) / (high + most(ROWS)));
         const px = count => count * scale, top = 16 + px(high);
-        const S = Math.max(px(most(WIDTH)), px(wide)) + GAP, O = S + px(keys) + GAP, under = top + GAP;
+        const S = Math.max(px(most(WIDTH)), px(wide)) + GAP, O = S + px(most(KEYS)) + GAP, under = top + GAP;
         g.strokeStyle = ui.colour('dim');   // the largest: where a tile may grow to
         g.lineWidth = 1;
         g.setLineDash([3, 4]);
-        g.strokeRect(0.5, under + 0.5, px(most(WIDTH)) - 1, px(most(ROWS)) - 1);
-        g.strokeRect(S + 0.5, 16.5 + px(high - most(WIDTH)), px(most(KEYS)) - 1, px(most(WIDTH)) - 1);
+        for (const x of [0, O]) g.strokeRect(x + 0.5, under + 0.5, px(most(WIDTH)) - 1, px(most(ROWS)) - 1);
+        g.strokeRect(S + 0.5, top + 0.5 - px(most(WIDTH)), px(most(KEYS)) - 1, px(most(WIDTH)) - 1);
+        g.strokeRect(O + 0.5, top + 0.5 - px(most(KEYS)), px(most(WIDTH)) - 1, px(most(KEYS)) - 1);
         g.strokeRect(S + 0.5, under + 0.5, px(most(KEYS)) - 1, px(most(ROWS)) - 1);
         g.setLineDash([]);
         tile(g, 'Q', S - GAP - px(wide), under, px(wide), px(rows), 'A');
@@ -172,7 +173,7 @@ const view = {
       });
     }
     ui.element('p', {class: 'wait', text: `To the right of a line, what L2, or DRAM, delivers keeps the arithmetic of an ${gpu} busy. Small dots: other numbers of queries. K and V have two stages; a row has two threads, with 32 registers each beside O and scores.`}, ui.body);
-    ui.legend([['dim', 'the largest tiles of Q, K and scores', 'dashed']]);
+    ui.legend([['dim', 'the largest tiles', 'dashed']]);
     const takes = ui.stat('KB of shared memory'), needs = ui.stat('KB of registers'), brings = ui.stat('MB from L2, one head'), does = ui.stat('FLOP per byte');
     return () => {
       const here = place();
