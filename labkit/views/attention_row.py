@@ -130,5 +130,5 @@ def draw_still(figure, data, step):
     output.barh(range(columns), O[step], 0.7, color=COLOURS["C"])
     output.set(xlim=(min(0, V.min()), V.max()), ylim=(columns - 0.5, -0.5))
     output.set_yticks(range(columns), [f"{value:.2f}" for value in O[step]], fontsize=7)
-    output.set_title(f"O of {words[step]}", fontsize=9, loc="left", weight="bold", color=COLOURS["C"])
+    output.set_title(f"O of {words[step]}", fontsize=9, loc="left", weight="bold", color=COLOURS["fg"])
     stills.hide_top_and_right(output)

@@ -33,10 +33,11 @@ import numpy as np
 
 STATIC = Path(__file__).parent / "static"
 
-# The light theme of base.css: A blue, B orange, C green for arrays by role, hot (red) for what a step touches.
+# The light theme of base.css: A blue, B orange, C green for arrays by role, D violet for a fourth thing; hot
+# (vermilion) for what a step touches and for errors, and nothing else.
 COLOURS = {
-    "bg": "#ffffff", "fg": "#1b1f24", "dim": "#5b6570", "line": "#d5dae0", "cell": "#f1f3f5",
-    "A": "#0072B2", "B": "#E69F00", "C": "#009E73", "hot": "#D55E00", "ink": "#24292f",
+    "bg": "#ffffff", "fg": "#1b1f24", "dim": "#5b6570", "line": "#d5dae0", "cell": "#e6eaed",
+    "A": "#0072B2", "B": "#E69F00", "C": "#009E73", "D": "#7B3FE4", "hot": "#B83200", "ink": "#24292f",
 }  # fmt: skip
 
 

@@ -43,7 +43,7 @@ def ceilings(trace: Trace, gpu: str | Gpu | None = None) -> View:
     data = {
         "say": _sentence(speeds, bound.limiter),
         "charts": chart.svgs(draw_content, height),
-        "legend": [("■", "hot", "the lowest ceiling"), ("■", "A", "other units, always busy")],
+        "legend": [("■", "D", "the lowest ceiling"), ("■", "A", "other units, always busy")],
         "table": table(("unit", "allows, TFLOP/s", "least time, µs", "how it is computed"), rows),
     }
 
@@ -74,7 +74,7 @@ def _draw(axes, speeds, limiter):
     for at, (unit, speed) in enumerate(speeds.items()):
         end = min(max(speed or left, left), right / 2)  # a higher ceiling leaves room for its number
         if speed:
-            axes.barh(at, end - left, 0.6, left=left, color=COLOURS["hot" if unit == limiter else "A"])
+            axes.barh(at, end - left, 0.6, left=left, color=COLOURS["D" if unit == limiter else "A"])
         text = short_number(speed) if speed else "not used"
         weight = "bold" if unit == limiter else "normal"
         axes.annotate(text, (end, at), (5, 0), textcoords="offset points", va="center", weight=weight)

@@ -12,7 +12,7 @@ from labkit.views import chart
 from labkit.views.base import COLOURS, View, table
 
 LINES = {  # marker and colour of each figure
-    "peak": ("o-", "hot"),
+    "peak": ("o-", "D"),
     "DRAM bandwidth": ("s-", "A"),
     "ridge": ("D--", "fg"),
     "SMs": ("^-", "C"),

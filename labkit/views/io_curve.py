@@ -16,7 +16,7 @@ OTHERS = "maxima and sums"
 LAWS = {"standard": (None, ("S and P",)), "KV-outer": (3, ("Q", "O")), "Q-outer": (2, ("K, V",))}
 LEAST_STANDARD = 4  # elements per score: S written and read, P written and read
 SIDES = [16, 32, 64, 128, 256]
-COLOURS_OF_LAWS = {"standard": "hot", "KV-outer": "B", "Q-outer": "A"}
+COLOURS_OF_LAWS = {"standard": "D", "KV-outer": "B", "Q-outer": "A"}
 
 
 def io_curve(
@@ -105,7 +105,7 @@ def draw_still(figure, data, step):
     bars, chart = figure.subplots(1, 2)
     for line, run in enumerate(data["bars"]):
         left = 0.0
-        for part, colour in zip(run["parts"], ("hot", "A", "B", "C", "dim"), strict=True):
+        for part, colour in zip(run["parts"], ("D", "A", "B", "C", "dim"), strict=True):
             bars.barh(line, part, left=left, color=COLOURS[colour])
             left += part
     bars.set_yticks(range(len(data["bars"])), [run["name"] for run in data["bars"]], fontsize=8)

@@ -129,7 +129,7 @@ def draw_still(figure, data, step):
         left.barh(-warp, work_end - arrival, 0.7, arrival, color=COLOURS["C"])
     first, end = data["served_offsets"][step : step + 2]
     served = unpack(data["served"])[first:end]
-    left.barh(3, np.full(len(served), data["service_ns"]), 2.4, served, color=COLOURS["hot"])
+    left.barh(3, np.full(len(served), data["service_ns"]), 2.4, served, color=COLOURS["B"])
     left.set(
         xlim=(0, data["shown_ns"]),
         ylim=(-data["most_warps"], 5),

@@ -10,7 +10,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from labkit.table import short_number
 from labkit.views.base import COLOURS
 
-STEP_STYLES = (("o", "●○", "A"), ("s", "■□", "C"), ("^", "▲△", "hot"), ("D", "◆◇", "B"), ("v", "▼▽", "ink"))
+STEP_STYLES = (("o", "●○", "A"), ("s", "■□", "C"), ("^", "▲△", "D"), ("D", "◆◇", "B"), ("v", "▼▽", "ink"))
 BASELINE_COLOUR = "dim"
 LETTER, LINE = 6.0, 12.0  # a letter's width and a line's height, in points
 MARGIN = 60.0  # of tick labels beside a chart, in points
@@ -197,7 +197,7 @@ class RecordsChart:
         end = value or 0
         if one.name in self.limits:
             limit = self.limits[one.name]
-            axes.plot([limit] * 2, [middle - BAR / 2, middle + BAR / 2], color=COLOURS["hot"], linewidth=2)
+            axes.plot([limit] * 2, [middle - BAR / 2, middle + BAR / 2], color=COLOURS["fg"], linewidth=2)
             text += f", limit {short_number(limit)}"
             end = max(end, limit)
         style = {"textcoords": "offset points", "va": "center", "bbox": BEHIND}
@@ -219,7 +219,7 @@ def legend(series: list[Series], is_line: bool, limits: Mapping | None = None) -
     steps = ("―", "fg", "steps of this book") if is_line else ("■", "A", "steps of this book")
     baselines = ("╌", BASELINE_COLOUR, "baselines") if is_line else ("□", BASELINE_COLOUR, "baselines")
     kinds = [steps, baselines] if len({one.is_step for one in series}) == 2 else []
-    return kinds + [("|", "hot", "computed limit")] * bool(limits)
+    return kinds + [("|", "fg", "computed limit")] * bool(limits)
 
 
 def spread_apart(heights: list[float], distance: float) -> list[float]:

@@ -67,7 +67,7 @@ def _legend(points, device, problem):
     legend = [("○", "A", "at best, from the trace")]
     if any(place.measured_tflops for place in points):
         where = f" with {problem}, where it would stand if each byte moved once" if problem else ""
-        legend.append(("●", "hot", f"measured on {device.name}{where}"))
+        legend.append(("●", "D", f"measured on {device.name}{where}"))
     return legend
 
 

@@ -113,7 +113,7 @@ def _marks(axes, places):
             axes.plot(*predicted, "o", ms=10, mfc="none", mec=COLOURS["A"], mew=1.8, zorder=4)
             marks.append(predicted)
         if place.measured_tflops:
-            axes.plot(*measured, "o", ms=7, color=COLOURS["hot"], zorder=5)
+            axes.plot(*measured, "o", ms=7, color=COLOURS["D"], zorder=5)
             marks.append(measured)
         if place.predicted_tflops and place.measured_tflops:
             axes.plot(*zip(predicted, measured), ":", color=COLOURS["dim"], linewidth=1.2, zorder=3)

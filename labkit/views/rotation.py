@@ -82,7 +82,7 @@ def draw_still(figure, data, step):
     """Draw the row and its rounding errors at a stage, and the error of O over all stages."""
     stills.set_size_and_title(figure, data, step, 10, 3.6)
     grid = figure.add_gridspec(2, 2, width_ratios=(3, 2))
-    for line, (name, colour, label) in enumerate((("row", "A", "row of K"), ("off", "hot", "rounding error"))):
+    for line, (name, colour, label) in enumerate((("row", "A", "row of K"), ("off", "D", "rounding error"))):
         axes, values = figure.add_subplot(grid[line, 0]), unpack(data[name])
         axes.vlines(np.arange(values.shape[1]), 0, values[step], color=COLOURS[colour], linewidth=1.5)
         limit = 1.05 * np.abs(values).max()

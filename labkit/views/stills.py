@@ -32,7 +32,7 @@ def show_cells(axes: Axes, cells: np.ndarray, title: str = "", colour: str = "fg
         axes.set_xticks(np.arange(cells.shape[1] + 1) - 0.5, minor=True)
         axes.set_yticks(np.arange(cells.shape[0] + 1) - 0.5, minor=True)
         axes.grid(which="minor", color="white", linewidth=lines)
-    axes.set_title(title, fontsize=9, color=COLOURS[colour], loc="left", weight="bold")
+    axes.set_title(title, fontsize=9, color=COLOURS["fg" if colour in "ABC" else colour], loc="left", weight="bold")
     axes.tick_params(which="both", length=0, labelbottom=False, labelleft=False)
     axes.spines[:].set_visible(False)
 

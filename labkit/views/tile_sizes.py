@@ -164,7 +164,7 @@ def draw_still(figure, data, step):
     parts = {
         "Q": (0, top + gap, width, rows, "A"),
         "K": (width + gap, top - width, keys, width, "B"),
-        "S": (width + gap, top + gap, keys, rows, "hot"),
+        "S": (width + gap, top + gap, keys, rows, "D"),
         "V": (width + keys + 2 * gap, top - keys, width, keys, "B"),
         "O": (width + keys + 2 * gap, top + gap, width, rows, "C"),
     }
@@ -173,7 +173,7 @@ def draw_still(figure, data, step):
         stills.write(picture, x + wide / 2, y + tall / 2, name, fontsize=9)
     picture.set(xlim=(0, 2 * width + keys + 2 * gap), ylim=(top + gap + rows, 0), aspect="equal")
     picture.axis("off")
-    limits, shown = data["limits"], {"shared": ("A", "B", "B"), "registers": ("C", "hot", "dim")}
+    limits, shown = data["limits"], {"shared": ("A", "B", "B"), "registers": ("C", "D", "dim")}
     for line, (name, colours) in enumerate(shown.items()):
         left = 0
         for amount, colour in zip(unpack(data[name])[place].tolist(), colours, strict=True):

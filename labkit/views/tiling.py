@@ -186,8 +186,8 @@ def _stats(steps):
 def _title(trace, panels, product, tiled, block):
     where = f"block {block_name(block)} of `{trace.kernel}`"
     if product:
-        where += " for a {} × {} product".format(*panels[2]["shape"])
+        where += " for a {} x {} product".format(*panels[2]["shape"])
     shared = [p for p in panels if p["space"] == "shared"]
     if tiled:
-        return f"Tiling: {where}, tiles of {' × '.join(map(str, shared[0]['shape']))} in shared memory"
+        return f"Tiling: {where}, tiles of {' x '.join(map(str, shared[0]['shape']))} in shared memory"
     return f"Accesses: {where}, {'with' if shared else 'no'} shared memory"

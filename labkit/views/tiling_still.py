@@ -35,7 +35,7 @@ def draw_still(figure, data, step):
             axes.vlines(np.arange(panel["columns"] + 1) - 0.5, -0.5, panel["rows"] - 0.5, **lines)
         axes.set(xticks=[], yticks=[])
         axes.spines[:].set_visible(False)
-        axes.set_title(panel["name"], fontsize=9, color=COLOURS[panel["role"]], loc="left", weight="bold")
+        axes.set_title(panel["name"], fontsize=9, color=COLOURS["fg"], loc="left", weight="bold")
         if panel["space"] == "shared" and panel["columns"] <= 16:
             for element in np.flatnonzero(reads[which]):
                 at = element % panel["columns"], element // panel["columns"]

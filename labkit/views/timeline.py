@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from labkit.views import chart
 from labkit.views.base import COLOURS, View, table
 
-KINDS = {"arithmetic": ("o", "A"), "memory": ("s", "C"), "hardware": ("D", "hot")}  # marker and colour of each
+KINDS = {"arithmetic": ("o", "A"), "memory": ("s", "C"), "hardware": ("D", "D")}  # marker and colour of each
 ROW, EDGES = 0.2, 0.7  # height of a line, and of both edges, in inches
 
 
@@ -52,7 +52,7 @@ def timeline(title: str, ideas: Sequence[Idea]) -> View:
         "legend": [
             ("●", "A", f"arithmetic: fewer or better operations ({count['arithmetic']})"),
             ("■", "C", f"memory: fewer bytes, or better timing ({count['memory']})"),
-            ("◆", "hot", f"hardware ({count['hardware']})"),
+            ("◆", "D", f"hardware ({count['hardware']})"),
         ],
         "table": table(
             ["year", "authors", "title", "idea", "chapter"],

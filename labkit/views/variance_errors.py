@@ -9,7 +9,7 @@ from labkit.views import stills
 from labkit.views.base import COLOURS, View, pack, table, unpack
 from labkit.views.wording import join
 
-KERNEL_STYLES = (("hot", "●"), ("A", "■"), ("C", "▲"), ("B", "◆"))  # colour and mark of each, in order
+KERNEL_STYLES = (("D", "●"), ("A", "■"), ("C", "▲"), ("B", "◆"))  # colour and mark of each, in order
 SHOWN_VALUES = 96  # values of a place on the number line
 LEAST, MOST = 1e-8, 1e4  # errors that are told apart
 DIGITS = 7  # of a float32

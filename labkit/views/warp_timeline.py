@@ -232,7 +232,7 @@ def draw_still(figure, data, step):
             colour, alpha = STYLES.get(kind, ("hot", 1))
             style = {"facecolor": COLOURS[colour], "alpha": alpha}
             if kind == BUBBLE:
-                style = {"facecolor": "none", "edgecolor": COLOURS["hot"], "hatch": "////", "linewidth": 0.6}
+                style = {"facecolor": "none", "edgecolor": COLOURS["dim"], "hatch": "////", "linewidth": 0.6}
             axes.add_patch(Rectangle((start, top), end - start, tall, **style))
         axes.axvline(longest * step / INSTANTS, color=COLOURS["hot"], linewidth=1)
         axes.set(xlim=(0, longest), ylim=(lanes, -0.2))

@@ -24,7 +24,7 @@ LADDER_STYLES = {  # a colour of the theme and a letter for each ladder; others 
     "implicit_gemm": ("C", "G"),
     "im2col": ("ink", "I"),
     "direct": ("dim", "D"),
-    "tensor": ("hot", "T"),
+    "tensor": ("D", "T"),
 }
 
 

@@ -157,7 +157,35 @@ def test_progress_outlives_restarts_and_newer_editions(tmp_path):
             assert shown_progress(lab, first).startswith("2 of ")
     newer.mkdir()
     text = (places.folder("notebooks") / first).read_text(encoding="utf-8")
-    (newer / first).write_text(text.replace("Press play", "Now press play"), encoding="utf-8")
+    (newer / first).write_text(text.replace("In a circle", "Now in a circle"), encoding="utf-8")
     assert "newer edition" in copy_chapters(workspace, newer)[0]
     with _lab.serve(workspace) as served, _lab.browse(*served) as lab:
         assert shown_progress(lab, first.replace(".ipynb", " (2).ipynb")).startswith("2 of ")
+
+
+TRIED = """import numpy as np
+from labkit.gemm.fp32 import s03_tiled
+from labkit.views import playground
+
+
+def setup(TILE):
+    A = np.ones((16, 16), np.float32)
+    return (16 // TILE, 16 // TILE), (TILE, TILE), A, A, A * 0
+
+
+playground(s03_tiled.tiled, setup, TILE=[4, 8])"""
+
+
+def test_a_slider_stays_on_the_screen_while_its_picture_is_scrolled(lab):
+    """JupyterLab's boxes around an output do not scroll it away."""
+    lab.open(f"{book_contents().chapter('first-gpu-matmul').name}.ipynb")
+    code = next(cell["id"] for cell in lab.cells() if cell["kind"] == "code")
+    lab.edit(code, TRIED)
+    live = lab.cell(code).locator("[data-labkit-live]")
+    picture = live.locator("canvas").first
+    picture.wait_for()
+    picture.evaluate("canvas => canvas.scrollIntoView({block: 'start'})")
+    lab.page.wait_for_timeout(300)
+    top = lab.page.locator(".jp-WindowedPanel-outer").first.bounding_box()["y"]
+    place = live.locator(".sliders").first.bounding_box()
+    assert abs(place["y"] - top) < 2

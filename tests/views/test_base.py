@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from labkit.views.base import View, pack, pack_lanes, strip_marks, table, unpack
+from labkit.views.base import COLOURS, View, pack, pack_lanes, read_static, strip_marks, table, unpack
 
 
 @pytest.fixture
@@ -94,3 +94,54 @@ def test_a_still_picture_of_a_step_that_is_not_there_is_refused(tmp_path, step):
     view = View("memory", "Three steps", {"say": ["a", "b", "c"]}, lambda figure, data, step: None)
     with pytest.raises(ValueError, match=f"`Three steps` has the steps 0 to 2, and no {step}"):
         view.save_png(tmp_path / "view.png", step=step)
+
+
+def themes():
+    """The variables of base.css in the light and the dark theme."""
+    rules = [dict(re.findall(r"--([\w-]+):(#\w+)", line)) for line in read_static("base.css").splitlines()[:2]]
+    return {"light": rules[0], "dark": {**rules[0], **rules[1]}}
+
+
+def linear(colour):
+    """Red, green and blue of #rrggbb without the gamma of sRGB."""
+    sRGB = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    return np.where(sRGB <= 0.04045, sRGB / 12.92, ((sRGB + 0.055) / 1.055) ** 2.4)
+
+
+def contrast(one, other):
+    """WCAG's contrast ratio of two colours."""
+    luminance = sorted(0.05 + linear(colour) @ [0.2126, 0.7152, 0.0722] for colour in (one, other))
+    return luminance[1] / luminance[0]
+
+
+def painted(colour, under, share):
+    """What a colour of that opacity gives on another one, as #rrggbb."""
+    mixed = [
+        round(share * int(a, 16) + (1 - share) * int(b, 16)) for a, b in zip(pairs(colour), pairs(under), strict=True)
+    ]
+    return "#" + "".join(f"{channel:02x}" for channel in mixed)
+
+
+def pairs(colour):
+    return [colour[i : i + 2] for i in (1, 3, 5)]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_now_differs_in_luminance_from_orange_which_some_eyes_see_as_the_same_hue(theme):
+    colours = themes()[theme]
+    assert contrast(colours["hot"], colours["B"]) > 2
+    assert contrast(colours["hot"], colours["card"]) > 4.5 and contrast(colours["hot-text"], colours["card"]) > 4.5
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_states_of_a_cell_differ_in_luminance(theme):
+    colours = themes()[theme]
+    least = float(re.findall(r"const STRENGTH = \[([\d.]+)", read_static("tiling.js"))[0])
+    assert contrast(colours["cell"], colours["card"]) > 1.2
+    for role in "ABC":
+        assert contrast(painted(colours[role], colours["cell"], least), colours["cell"]) > 1.2
+
+
+def test_still_pictures_have_the_colours_of_the_light_theme():
+    light = themes()["light"]
+    assert {name: colour.lower() for name, colour in COLOURS.items()} == {name: light[name].lower() for name in COLOURS}

@@ -33,7 +33,7 @@ def test_the_sentence_names_the_lowest_ceiling_and_the_next():
     assert view.sentence == (
         "shared memory allows 2 TFLOP/s, the least of all units. The next is DRAM bandwidth, with 4."
     )
-    assert "var(--hot)" in view.data["charts"]["wide"]
+    assert "var(--D)" in view.data["charts"]["wide"]
 
 
 def test_another_gpu_has_other_ceilings():

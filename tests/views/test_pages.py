@@ -1,5 +1,7 @@
 """Saved pages in headless Chromium: keys, sentences, tables, themes, widths; no kernel and no network."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -69,6 +71,57 @@ from tests.views.test_pixel_rows import run as gathered
 from tests.views.test_transposing import run as transposed
 from tests.views.test_walks import along_rows, down_columns
 from tests.views.test_whole_ladder import RUNGS
+
+VIEWS = [
+    "tiling",
+    "walks",
+    "cache",
+    "cached_tiles",
+    "memory",
+    "banks",
+    "inspector",
+    "window",
+    "whole_ladder",
+    "lowering",
+    "pixel_rows",
+    "format_map",
+    "occupancy",
+    "filtering",
+    "spectrum",
+    "spectral_product",
+    "butterflies",
+    "passes",
+    "collapse",
+    "tile_transform",
+    "terms",
+    "wraparound",
+    "schedule",
+    "landscape",
+    "playground",
+    "variance_errors",
+    "winners",
+    "suitability",
+    "workspace_limits",
+    "score_tiles",
+    "rescaled_output",
+    "dq_sums",
+    "rotation",
+    "split_cache",
+    "chained_fragments",
+    "io_curve",
+    "key_order",
+    "warp_timeline",
+    "tile_sizes",
+    "ragged",
+    "attention_errors",
+    "attention_row",
+    "records",
+    "rescaling",
+    "sectors",
+    "memory_order",
+    "transposing",
+    "shuffles",
+]
 
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(120)]
 
@@ -281,8 +334,10 @@ def show(browser, pages):
     """Opens a view's page, offline; nothing may go wrong in it."""
     complaints, opened = [], []
 
-    def open_page(name, width=1000, **options):
-        context = browser.new_context(viewport={"width": width, "height": 900}, offline=True, **options)
+    def open_page(name, width=1000, height=900, script=None, **options):
+        context = browser.new_context(viewport={"width": width, "height": height}, offline=True, **options)
+        if script:
+            context.add_init_script(script)
         page = context.new_page()
         page.set_default_timeout(10_000)
         page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -410,59 +465,7 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
     assert "copies B[" in rows.nth(1).inner_text()
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "tiling",
-        "walks",
-        "cache",
-        "cached_tiles",
-        "memory",
-        "banks",
-        "inspector",
-        "window",
-        "whole_ladder",
-        "lowering",
-        "pixel_rows",
-        "format_map",
-        "occupancy",
-        "filtering",
-        "spectrum",
-        "spectral_product",
-        "butterflies",
-        "passes",
-        "collapse",
-        "tile_transform",
-        "terms",
-        "wraparound",
-        "schedule",
-        "landscape",
-        "playground",
-        "variance_errors",
-        "winners",
-        "suitability",
-        "workspace_limits",
-        "score_tiles",
-        "rescaled_output",
-        "dq_sums",
-        "rotation",
-        "split_cache",
-        "chained_fragments",
-        "io_curve",
-        "key_order",
-        "warp_timeline",
-        "tile_sizes",
-        "ragged",
-        "attention_errors",
-        "attention_row",
-        "records",
-        "rescaling",
-        "sectors",
-        "memory_order",
-        "transposing",
-        "shuffles",
-    ],
-)
+@pytest.mark.parametrize("name", VIEWS)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.sample(12)
 def test_every_view_is_drawn_in_both_themes_and_fits_a_narrow_page(show, name, scheme):
@@ -475,6 +478,115 @@ def test_every_view_is_drawn_in_both_themes_and_fits_a_narrow_page(show, name, s
         return new Set(new Uint32Array(pixels.buffer)).size < 3;
     }).length"""
     assert page.evaluate(blank) == 0
+
+
+CONTRAST = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")
+
+
+def go_through(page):
+    """Show the first steps, some in the middle, and the last."""
+    page.locator(".labkit-view").first.focus()
+    for key in ("ArrowRight", "ArrowRight", "ArrowRight", "PageDown", "PageDown", "End"):
+        page.keyboard.press(key)
+
+
+@pytest.mark.parametrize("name", VIEWS)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.sample(12)
+def test_text_in_pictures_stands_out_and_is_not_small(show, name, scheme):
+    page = show(name, width=930, script=CONTRAST, color_scheme=scheme)
+    go_through(page)
+    assert page.evaluate("() => [...new Set([...weak, ...small])]") == []
+
+
+@pytest.mark.parametrize("name", ["tiling", "schedule", "landscape", "inspector", "passes", "walks"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_forced_colours_leave_pictures_legends_and_the_current_line(show, name, scheme):
+    page = show(name, width=930, script=CONTRAST, color_scheme=scheme, forced_colors="active")
+    go_through(page)
+    assert page.evaluate("() => [...new Set(weak)]") == []
+    style = "(node, name) => getComputedStyle(node)[name]"
+    for canvas in page.locator("canvas").all():
+        card = {"light": "rgb(255, 255, 255)", "dark": "rgb(23, 27, 32)"}[scheme]
+        assert canvas.evaluate(style, "backgroundColor") == card
+    swatches = page.locator(".legend i")
+    assert set(swatches.evaluate_all("all => all.map(one => getComputedStyle(one).forcedColorAdjust)")) <= {"none"}
+    for part in page.locator(".line.now, .line.now *").all():
+        assert part.evaluate(style, "forcedColorAdjust") == "none", "a plate behind its text would hide it"
+        assert part.evaluate(style, "color") != part.evaluate(style, "backgroundColor")
+
+
+def test_forced_colours_leave_charts_and_their_legend(show):
+    page = show("records", color_scheme="dark", forced_colors="active")
+    assert page.locator("svg").evaluate("svg => getComputedStyle(svg).backgroundColor") == "rgb(23, 27, 32)"
+    marks = page.locator(".legend b").evaluate_all("all => all.map(one => getComputedStyle(one).forcedColorAdjust)")
+    assert marks and set(marks) == {"none"}
+
+
+LOWER = 599  # pixels that JupyterLab leaves of 1280 x 720
+
+MEASURE = """() => {
+    const boxOf = node => node.getBoundingClientRect();
+    const boxes = selector => [...document.querySelectorAll(selector)].map(boxOf).filter(box => box.height);
+    const pictures = boxes('.labkit-view canvas, .labkit-view [role=grid]');
+    const top = Math.min(...pictures.map(box => box.top)), bottom = Math.max(...pictures.map(box => box.bottom));
+    const outside = boxes('.sliders, .labkit-view > .bar').filter(box => box.top >= bottom || box.bottom <= top);
+    return pictures.length ? bottom - top + outside.reduce((sum, box) => sum + box.height, 0) : 0;
+}"""
+
+
+@pytest.mark.parametrize("name", VIEWS)
+@pytest.mark.sample(12)
+def test_a_picture_and_its_controls_fit_one_screen(show, name):
+    page = show(name, width=930, height=LOWER)
+    assert page.evaluate(MEASURE) <= LOWER
+
+
+def test_controls_stay_on_the_screen_beside_a_picture_that_is_taller(show):
+    page = show("playground", width=930, height=300)
+    box = {part: page.locator(part).first for part in (".sliders", "canvas", ".labkit-view .labkit-view > .bar")}
+    box["canvas"].evaluate("canvas => canvas.scrollIntoView({block: 'start'})")
+    for part in (".sliders", ".labkit-view .labkit-view > .bar"):
+        place = box[part].bounding_box()
+        assert place["y"] >= -1 and place["y"] + place["height"] <= 301, part
+
+
+def test_steps_are_right_under_the_picture_and_numbers_after_them(show):
+    page = show("window")
+    bar, numbers = (page.locator(part).first.bounding_box() for part in (".bar", ".stats"))
+    boxes = [canvas.bounding_box() for canvas in page.locator("canvas").all()]
+    assert max(box["y"] + box["height"] for box in boxes) <= bar["y"] < numbers["y"]
+
+
+COUNT_SHAPES = """(() => {
+    window.shapes = [];
+    for (const name of ['strokeRect', 'fillRect']) {
+        const draw = CanvasRenderingContext2D.prototype[name];
+        CanvasRenderingContext2D.prototype[name] = function (...box) {
+            shapes.push([name, ...box]);
+            draw.apply(this, box);
+        };
+    }
+})()"""
+
+
+def test_now_and_barriers_have_a_shape_and_not_just_a_colour(show, pages):
+    page, data = show("tiling", script=COUNT_SHAPES), pages["tiling"][0].data
+    page.evaluate("() => { shapes.length = 0; }")
+    page.get_by_label("step forward").click()
+    shapes = page.evaluate("() => shapes")
+    rings = [box for name, *box in shapes if name == "strokeRect" and abs(box[2] - box[3]) < 1e-9 and box[2] < 30]
+    assert len(rings) >= 32, "one around each element that the warp touches"
+    tall = [box for name, *box in shapes if name == "fillRect" and box[3] == 30]
+    assert len(tall) == data["phases"].count("barrier") > 0
+
+
+def test_the_strip_of_phases_moves_the_steps(show, pages):
+    page, steps = show("tiling"), len(pages["tiling"][0].data["say"])
+    strip = page.get_by_label("the steps by phase")
+    box = strip.bounding_box()
+    strip.click(position={"x": box["width"] * (steps - 0.5) / steps, "y": 20})
+    assert step(page) == steps - 1
 
 
 def test_a_click_chooses_a_pixel(show, pages):
@@ -543,17 +655,17 @@ def test_a_playground_without_its_kernel_offers_the_kept_runs(show, pages):
     assert sentence(page).startswith("TILE = 4")
     slider.press("ArrowLeft")
     assert sentence(page).startswith("TILE = 4")
-    assert "tiles of 4 × 4" in page.locator(".labkit-view h2").nth(1).inner_text()
+    assert "tiles of 4 x 4" in page.locator(".labkit-view h2").nth(1).inner_text()
 
 
-def test_the_counters_stand_beside_the_sliders_and_above_the_picture(show):
+def test_the_counters_stand_in_a_row_between_the_sliders_and_the_picture(show):
     page = show("playground")
-    controls, counters, picture = (
-        page.locator(f".labkit-view {part}").first for part in (".controls", "table", "canvas")
+    sliders, counters, picture = (
+        page.locator(f".labkit-view {part}").first.bounding_box() for part in (".sliders", ".counted", "canvas")
     )
-    here, beside, below = controls.bounding_box(), counters.bounding_box(), picture.bounding_box()
-    assert abs(here["y"] - beside["y"]) < 5 and beside["x"] > here["x"] + here["width"]
-    assert below["y"] > beside["y"] + beside["height"]
+    assert sliders["y"] + sliders["height"] <= counters["y"] and counters["y"] + counters["height"] < picture["y"]
+    first, second = (page.locator(".counted dd").nth(n).bounding_box() for n in range(2))
+    assert first["y"] == second["y"] and first["x"] < second["x"]
 
 
 def test_a_playground_whose_first_run_fails_shows_the_right_view_afterwards(show):
@@ -757,7 +869,7 @@ def test_sliders_choose_a_tile_and_what_does_not_fit_is_said(show, pages):
     page.keyboard.press("End")
     assert "256 queries x 128 keys, head_dim 128, bfloat16. It does not fit" in sentence(page)
     assert all(pictures.nth(n).screenshot() != old for n, old in enumerate(before))
-    page.get_by_label("format").fill("0")
+    page.get_by_label("float32").check()
     assert "float32. It does not fit: Q, K and V take 384 KB" in sentence(page)
 
 

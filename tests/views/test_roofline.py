@@ -53,7 +53,7 @@ def test_what_was_measured_with_another_problem_stands_at_that_problems_intensit
 
 def _places(data):
     """Where the filled marks stand, in points from the left."""
-    return [float(x) for x in re.findall(r'<use [^>]*x="([\d.]+)"[^>]*fill: var\(--hot\)', data["charts"]["wide"])]
+    return [float(x) for x in re.findall(r'<use [^>]*x="([\d.]+)"[^>]*fill: var\(--D\)', data["charts"]["wide"])]
 
 
 def test_a_cpu_loop_is_held_to_one_core():

@@ -34,7 +34,7 @@ def last(view, label):
 def test_a_tiled_product_loads_each_value_once_a_tile():
     view = tiling(product(TILE=8))
     assert view.data["product"]
-    assert "block (1, 1) of `tiled` for a 16 × 16 product, tiles of 8 × 8" in view.title
+    assert "block (1, 1) of `tiled` for a 16 x 16 product, tiles of 8 x 8" in view.title
     assert last(view, "global loads so far") == 2 * 8 * 24
     assert last(view, "loads without tiles") == 2 * 8 * 8 * 24
     assert last(view, "reads per load") == 8

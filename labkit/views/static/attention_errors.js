@@ -30,7 +30,7 @@ const view = {
         }
         for (let key = 0; key < keys; key++) {
           const tall = high * weights[ui.step * keys + key];
-          g.fillStyle = ui.colour(key ? 'A' : 'hot', 0.85);
+          g.fillStyle = ui.colour(key ? 'A' : 'D', 0.85);
           g.fillRect(L + key * wide, T + high - tall, Math.max(1, wide - (wide > 3 ? 1 : 0)), tall);
         }
         g.textAlign = 'left';
@@ -57,7 +57,7 @@ const view = {
           g.fillRect(L, y(10 ** power), width - L - R, 1);
           g.fillStyle = ui.colour('dim');
           g.textAlign = 'right';
-          g.fillText(power ? `1e${power}` : '1', L - 6, y(10 ** power) + 4);
+          g.fillText(labkitPower(power), L - 6, y(10 ** power) + 4);
         }
         g.textAlign = 'center';
         spreads.forEach((spread, at) => g.fillText(spread, x(at), height - B + 16));
@@ -84,7 +84,7 @@ const view = {
     });
     const spread = ui.stat('spread of the logits'), most = ui.stat('largest weight');
     const numbers = names.map(name => ui.stat(`${name}: fused, scores stored`));
-    ui.legend([...names.map((name, format) => [looks[format], name]), ['fg', 'solid line: fused'], ['fg', 'dashed line: scores stored', 'outline']]);
+    ui.legend([...names.map((name, format) => [looks[format], name]), ['fg', 'fused', 'line'], ['fg', 'scores stored', 'dashed']]);
     return step => {
       spread(spreads[step]);
       most(weights[step * keys].toFixed(2));

@@ -50,17 +50,17 @@ const view = {
       paint(g, width) {
         const i = ui.step, wide = width >= 640, LEFT = wide ? 86 : 64, RIGHT = wide ? 210 : 88;
         const step = (width - LEFT - RIGHT) / N, x = j => LEFT + j * step, fg = ui.colour('fg'), dim = ui.colour('dim');
-        const longest = Math.max(...words.map(word => word.length)), small = Math.max(7, Math.min(11, step / 3.6));
+        const longest = Math.max(...words.map(word => word.length)), small = Math.max(9, Math.min(11, step / 3.6));
         const top = HEAD + 8, zero = top + (SCORE - 16) * high / (high - low), probabilityTop = HEAD + SCORE + GAP;
         const floor = probabilityTop + PROBABILITY, valueTop = floor + BELOW, beside = x(N) + 22;
 
         words.forEach((word, j) => {
-          letters(g, Math.max(7, Math.min(13, 1.75 * step / longest)), j === i ? 700 : 400);
+          letters(g, Math.max(9, Math.min(13, 1.75 * step / longest)), j === i ? 700 : 400);
           write(g, word, x(j) + step / 2, 13, j === i ? ui.colour('hot-text') : fg);
           if (j === i) { g.fillStyle = ui.colour('hot'); g.fillRect(x(j) + 3, 17, step - 6, 3); }
         });
         letters(g, wide ? 12 : 10, 600);
-        write(g, 'score', LEFT - 8, zero + 4, ui.colour('A'), 'right');
+        write(g, 'score', LEFT - 8, zero + 4, fg, 'right');
         write(g, 'probability', LEFT - 8, floor - 2, fg, 'right');
         letters(g, 11);
         write(g, '100%', LEFT - 8, probabilityTop + 4, dim, 'right');
@@ -81,7 +81,7 @@ const view = {
           g.fillStyle = ui.colour('A', 0.85);
           g.fillRect(left, Math.min(zero, zero - tall), bar, Math.max(1, Math.abs(tall)));
           letters(g, small);
-          write(g, score.toFixed(1).replace('-', '\u2212'), x(j) + step / 2, HEAD + SCORE + 10, dim);
+          write(g, labkitFixed(score, 1), x(j) + step / 2, HEAD + SCORE + 10, dim);
           g.fillStyle = ui.colour('B');
           g.fillRect(left, floor - PROBABILITY * probability, bar, PROBABILITY * probability);
           letters(g, small, probability > 0.1 ? 650 : 400);
@@ -93,8 +93,9 @@ const view = {
             g.fillStyle = ui.colour('B', Math.min(1, probability));
             g.fillRect(left, y, bar, CELL - 2);
             if (value === 0) continue;
+            const ink = ui.ink(ui.colour('cell'), g.fillStyle);
             letters(g, Math.min(12, small + 1), 600);
-            write(g, String(Math.round(100 * value) / 100), x(j) + step / 2, y + 13, probability > 0.45 ? '#1b1f24' : fg);
+            write(g, String(Math.round(100 * value) / 100), x(j) + step / 2, y + 13, ink);
           }
         }
         features.forEach((name, k) => {
@@ -104,11 +105,12 @@ const view = {
           g.fillStyle = ui.colour(value < 0 ? 'hot' : 'C');
           g.fillRect(beside, valueTop + k * CELL, Math.max(1, size), CELL - 2);
           letters(g, 12, 600);
-          write(g, value.toFixed(2).replace('-', '\u2212'), beside + size + 5, valueTop + k * CELL + 13, fg, 'left');
+          write(g, labkitFixed(value, 2), beside + size + 5, valueTop + k * CELL + 13, fg, 'left');
         });
         letters(g, 12, 600);
         write(g, 'values V, one column for each word', LEFT + 4, valueTop - 7, fg, 'left');
-        write(g, wide ? `O of \u201C${words[i]}\u201D` : 'O', beside, valueTop - 7, ui.colour('C'), 'left');
+        g.textAlign = 'left';
+        ui.name(g, wide ? `O of \u201C${words[i]}\u201D` : 'O', beside, valueTop - 7, 'C');
         if (!wide) return;
         const cell = Math.min(14, (RIGHT - 30) / N), corner = HEAD + 14;
         write(g, 'P, all queries', beside, 13, fg, 'left');

@@ -24,7 +24,7 @@ const view = {
           g.fillText(side.label, 0, 13, width * 0.6);
           g.textAlign = 'right';
           g.font = '600 13px system-ui, sans-serif';
-          g.fillStyle = ui.colour(passes > side.least[step] ? 'hot-text' : 'C');
+          g.fillStyle = ui.colour(passes > side.least[step] ? 'hot-text' : 'fg');
           g.fillText(passes + (passes > 1 ? ' wavefronts' : ' wavefront'), width - 2, 13);
           g.fillStyle = ui.colour('cell');
           for (let bank = 0; bank < 32; bank++) g.fillRect(bank * w, FLOOR - most * PASS - 4, w - 2, most * PASS + 4);

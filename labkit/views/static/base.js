@@ -11,6 +11,8 @@
 //     },
 //   };
 //
+// ui.ink(g.fillStyle) is the colour of text on what was just filled; ui.name(g, text, x, y, 'A') writes the name of what
+// has a colour. A legend's third word: a strength from 0 to 1, or outline, ring, dot, line, dashed, bar, hatch.
 // ui.body is a div for anything else; ui.element(tag, {class, text}, parent) makes an element; ui.say(node, sentence)
 // writes a marked sentence, ui.parts(sentence) gives its nodes; ui.go(step) moves; ui.replace(data) shows other data.
 // maxWidth may be a function of the width there is.
@@ -73,10 +75,35 @@ function labkitParts(sentence) {
 // A sentence without its marks, for what is read aloud.
 function labkitPlain(sentence) { return sentence.replace(/`|\*\*/g, ''); }
 
-function labkitFade(colour, alpha) {
+// Red, green, blue and alpha of #rgb, #rrggbb, rgb() or rgba().
+function labkitChannels(colour) {
+  if (colour[0] !== '#') return [...colour.match(/[\d.]+/g).map(Number), 1].slice(0, 4);
   const hex = colour.length === 4 ? [...colour.slice(1)].map(c => c + c).join('') : colour.slice(1);
-  const n = parseInt(hex, 16);
-  return `rgba(${n >> 16},${n >> 8 & 255},${n & 255},${alpha})`;
+  return [...[0, 2, 4].map(i => parseInt(hex.slice(i, i + 2), 16)), 1];
+}
+
+// Black or white, whichever is read better on these colours, painted one over another: a contrast of 4.58 at least.
+function labkitInk(layers) {
+  const paint = (under, [r, g, b, alpha]) => [r, g, b].map((c, i) => alpha * c + (1 - alpha) * under[i]);
+  const linear = c => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4);
+  const [r, g, b] = layers.map(labkitChannels).reduce(paint, [255, 255, 255]).map(linear);
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? '#000000' : '#ffffff';
+}
+
+// A power of ten as text: 10⁻⁶, and 1 for the power 0.
+function labkitPower(power) {
+  return power ? '10' + String(power).replace('-', '\u207B').replace(/\d/g, d => '\u2070\u00B9\u00B2\u00B3\u2074\u2075\u2076\u2077\u2078\u2079'[d]) : '1';
+}
+
+// A number with so many digits behind the point; what rounds to zero has no sign, and minus is a minus.
+function labkitFixed(value, digits) {
+  const text = value.toFixed(digits);
+  return Number(text) === 0 ? text.replace('-', '') : text.replace('-', '\u2212');
+}
+
+function labkitFade(colour, alpha) {
+  const [r, g, b] = labkitChannels(colour);
+  return `rgba(${r},${g},${b},${alpha})`;
 }
 
 // Draws a view into host and returns {show(data), stop()}.
@@ -119,6 +146,17 @@ function labkitMount(host, view, send) {
         colours[name] ??= getComputedStyle(root).getPropertyValue('--' + name).trim();
         return alpha === 1 ? colours[name] : labkitFade(colours[name], alpha);
       },
+      // the colour of text on what is painted there, from the bottom up: ui.ink(g.fillStyle)
+      ink: (...layers) => labkitInk([ui.colour('card'), ...layers]),
+      // the name of what has a colour: a swatch, and the text in the foreground; g.font is set, and the alignment left or right
+      name(g, text, x, y, colour) {
+        const size = parseFloat(g.font.match(/([\d.]+)px/)[1]) * 0.72, right = g.textAlign === 'right';
+        const left = right ? x - g.measureText(text).width - size - 5 : x;
+        g.fillStyle = ui.colour(colour);
+        g.fillRect(left, y - size, size, size);
+        g.fillStyle = ui.colour('fg');
+        g.fillText(text, right ? x : left + size + 5, y);
+      },
       stat(label, parent = null) {
         ui.stats ??= element('div', {class: 'stats'}, ui.body);
         const box = element('div', {class: 'stat'}, parent ?? ui.stats);
@@ -132,7 +170,9 @@ function labkitMount(host, view, send) {
           const item = element('span', {}, legend);
           const hollow = style === 'outline' || style === 'ring', round = style === 'ring' || style === 'dot';
           const strokes = {
-            line: `background:var(--${colour});height:2px;vertical-align:4px`,
+            line: `border-top:2px solid var(--${colour});width:16px;height:0;border-radius:0;vertical-align:4px`,
+            dashed: `border-top:2px dashed var(--${colour});width:18px;height:0;border-radius:0;vertical-align:4px`,
+            bar: `background:var(--${colour});width:3px;height:13px;border-radius:0;vertical-align:-2px`,
             hatch: `border:1px solid var(--${colour});background:repeating-linear-gradient(135deg,var(--${colour}) 0 1px,transparent 1px 4px)`,
           };
           const look = strokes[style] ?? (hollow ? `border:1.5px solid var(--${colour})` : `background:var(--${colour})`);
@@ -181,6 +221,19 @@ function labkitMount(host, view, send) {
         };
         if (data.moved) queueMicrotask(() => choice.focus());
       },
+      // buttons of which one is on, for few words; returns what shows another one (its index)
+      choice(name, words, moved, parent, label = name) {
+        const set = element('fieldset', {}, parent), group = `labkit-${Math.random()}`;
+        element('legend', {class: 'name', text: label, style: 'float:left;padding:0'}, set);
+        const inputs = words.map((word, i) => {
+          const line = element('label', {}, set);
+          const input = element('input', {type: 'radio', name: group, value: i}, line);
+          line.append(word);
+          input.onchange = () => moved(i);
+          return input;
+        });
+        return i => { inputs[i].checked = true; };
+      },
       // a slider of whole numbers; returns what shows another number
       slider(name, limits, moved, parent) {
         const label = element('label', {class: 'slider'}, parent);
@@ -202,7 +255,10 @@ function labkitMount(host, view, send) {
       cleanups.push(() => { update = null; });
     }
     const controls = ui.steps > 1 ? labkitControls(ui, root, say, go, cleanups, data.counter) : null;
-    if (controls) root.insertBefore(controls.bar, ui.footer);
+    if (controls) {   // right under the picture: numbers and notes come after them
+      root.insertBefore(controls.bar, ui.footer);
+      while (ui.body.lastElementChild?.matches('.stats, p.wait')) controls.bar.after(ui.body.lastElementChild);
+    }
     const table = data.table && labkitTable(data.table, says, root);
 
     function go(step) {

@@ -12,7 +12,7 @@ const view = {
 
     const cellOf = width => (width - GAP) / columns;
     ui.canvas({
-      label: 'A, B and C: the current tiles, and what the cache holds', parent: row, maxWidth: all => Math.min(430, all),
+      label: 'A, B and C: the current tiles, and what the cache holds', parent: row, maxWidth: all => all < 700 ? Math.min(430, all) : Math.min(430, Math.floor((all - 22) * 0.48)),
       height: width => rows * cellOf(width) + GAP + HEAD + 2,
       paint(g, width) {
         const cell = cellOf(width), x = A.shape[1] * cell + GAP, y = B.shape[0] * cell + GAP + HEAD;
@@ -40,7 +40,7 @@ const view = {
 
     const LINE = 16, ACROSS = 16, BOX = Math.ceil(data.capacity / ACROSS), MOST = 4 * ACROSS, BARS = 40 + (BOX + MOST / ACROSS) * LINE + 44;
     ui.canvas({
-      label: 'the lines in the cache, those of the tiles outside it, and misses over the tile', parent: row, maxWidth: all => Math.min(460, all),
+      label: 'the lines in the cache, those of the tiles outside it, and misses over the tile', parent: row, maxWidth: all => all < 700 ? Math.min(460, all) : Math.min(460, Math.floor((all - 22) * 0.52)),
       height: () => BARS + count * 22 + 6,
       paint(g, width) {
         const lines = linesOf(ui.step), text = (words, x, y, colour = 'dim', weight = '') => {

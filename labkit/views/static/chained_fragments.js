@@ -15,7 +15,7 @@ const view = {
       }
       return grid;
     });
-    const x_of = (which, column, s) => LABEL + column * s + (which ? SIDE * s + APART + ARROW : column >= HALF ? APART : 0);
+    const x_of = (which, column, s) => LABEL + column * s + (which ? SIDE * s + APART + (s > 9 ? ARROW : 38) : column >= HALF ? APART : 0);
     const canvas = ui.canvas({
       label: 'accumulators and left operand, each element with the lane that holds it', height: width => TOP + SIDE * size(width) + 8,
       paint(g, width) {
@@ -28,8 +28,8 @@ const view = {
             const x = x_of(which, column, s), y = TOP + row * s;
             g.fillStyle = on ? ui.colour(which ? 'A' : 'C') : ui.colour('cell');
             g.fillRect(x, y, s - 1, s - 1);
-            g.fillStyle = on ? ui.colour('card') : ui.colour('dim');
-            g.font = `${on ? '700 ' : ''}${Math.max(7, Math.min(11, s * 0.45))}px ui-monospace, Menlo, monospace`;
+            g.fillStyle = on ? ui.ink(g.fillStyle) : ui.colour('dim');
+            g.font = `${on ? '700 ' : ''}${Math.max(9, Math.min(11, s * 0.45))}px ui-monospace, Menlo, monospace`;
             g.fillText(on ? cell.name : cell.lane, x + (s - 1) / 2, y + s / 2);
           });
         });

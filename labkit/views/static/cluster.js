@@ -65,7 +65,7 @@ const view = {
             const known = step === MERGE ? mean : means[b];
             g.fillStyle = ui.colour('hot');
             g.fillRect(x + 6, y(known) - 1.5, inner, 3);
-            const text = known.toFixed(2).replace('-', '\u2212');
+            const text = labkitFixed(known, 2);
             letters(g, narrow ? text : `mean ${text}`, x + wide / 2, CHIP + 22 + STICKS + 12, 'fg', narrow ? 10 : 12, 600, 'center');
           }
           const slot = inner / blocks;   // sums of each block

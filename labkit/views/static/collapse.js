@@ -24,12 +24,13 @@ const view = {
       if (value === null || s < 30) return;
       g.textAlign = 'center';
       g.font = `${Math.min(11, s * 0.28)}px system-ui, sans-serif`;
-      g.fillStyle = share > 0.55 ? ui.colour('card') : ui.colour('fg');
-      g.fillText(value.toFixed(value <= -9.995 || value >= 99.95 ? 1 : 2).replace('-', '\u2212'), x + (s - gap) / 2, y + s * 0.6);
+      g.fillStyle = ui.ink(ui.colour('cell'), ...colour ? [ui.colour(colour, share)] : []);
+      g.fillText(labkitFixed(value, value <= -9.995 || value >= 99.95 ? 1 : 2), x + (s - gap) / 2, y + s * 0.6);
     }
     function head(g, text, colour, y = 13) {
       g.textAlign = 'left';
       g.font = '600 13px system-ui, sans-serif';
+      if ('ABC'.includes(colour)) { ui.name(g, text, 0, y, colour); return; }
       g.fillStyle = ui.colour(colour);
       g.fillText(text, 0, y);
     }

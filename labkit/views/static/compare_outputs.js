@@ -27,10 +27,11 @@ const view = {
           const write = (text, x, y, colour, font) => { g.font = font; g.fillStyle = ui.colour(colour); g.fillText(text, x, y); };
           g.textAlign = 'left';
           write(name, 0, 13, 'fg', '600 13px ui-monospace, Menlo, monospace');
-          write('A', 0, HEAD + 12, 'A', '600 12px system-ui, sans-serif');
-          write('B', edge, HEAD + 12, 'B', '600 12px system-ui, sans-serif');
+          g.font = '600 12px system-ui, sans-serif';
+          ui.name(g, 'A', 0, HEAD + 12, 'A');
+          ui.name(g, 'B', Math.max(edge, 30), HEAD + 12, 'B');
           g.textAlign = 'right';
-          write(`C, a block's ${rows} x ${columns}`, edge + columns * s, HEAD + 12, 'C', '600 12px system-ui, sans-serif');
+          ui.name(g, `C, a block's ${rows} x ${columns}`, edge + columns * s, HEAD + 12, 'C');
           for (let r = 0; r < rows; r++) box(0, y0 + r * s, STRIP, s, need.rows.has(r) ? ui.colour('hot') : ui.colour('A', warp.rows.has(r) ? 0.6 : 0.2));
           for (let c = 0; c < columns; c++) box(edge + c * s, y0 - edge, s, STRIP, need.columns.has(c) ? ui.colour('hot') : ui.colour('B', warp.columns.has(c) ? 0.7 : 0.25));
           for (let i = 0; i < owner.length; i++) {

@@ -40,7 +40,7 @@ const view = {
       const side = Math.floor(i * sides.length / stats.labels.length);
       return ui.stat(label.replace(`, ${sides[side].name}`, ''), below[side]);
     });
-    ui.legend([['A', 'lane that loads'], ['C', 'lane that stores'], ['cell', 'hatched: lane that idles']]);
+    ui.legend([['A', 'lane that loads'], ['C', 'lane that stores'], ['dim', 'lane that idles', 'hatch']]);
     return step => stats.values[step].forEach((value, i) => numbers[i](value));
   },
 };

@@ -10,7 +10,7 @@ const view = {
 
     function letters(g, text, x, y, colour = 'dim', weight = 400, size = 12, family = 'system-ui, sans-serif') {
       g.font = `${weight} ${size}px ${family}`;
-      g.fillStyle = ui.colour(colour);
+      g.fillStyle = colour[0] === '#' ? colour : ui.colour(colour);
       g.fillText(text, x, y);
     }
     function hatch(g, x, y, wide, high) {
@@ -74,7 +74,7 @@ const view = {
               g.fillStyle = isNew ? ui.colour('hot') : ui.colour('A', 0.45);
               g.fillRect(x, line, BOX, BOX);
               g.textAlign = 'center';
-              letters(g, block, x + BOX / 2, line + 15, isNew ? 'card' : 'fg', 650, 12);
+              letters(g, block, x + BOX / 2, line + 15, ui.ink(g.fillStyle), 650, 12);
               g.textAlign = 'left';
             }
             const x = left + blocks * (BOX + 2) + 8, sums = now.sums.map(of => of[t]);

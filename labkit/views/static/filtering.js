@@ -4,7 +4,7 @@
 const view = {
   start(ui, data) {
     const {x, w, y, signed, largest} = data, [H, W] = x.shape, [, R, S] = w.shape, [, P, Q] = y.shape;
-    const text = value => String(Number(value.toFixed(2)) || 0);
+    const text = value => String(Number(value.toFixed(2)) || 0).replace('-', '\u2212');
     let p = Math.floor(P / 3), q = Math.floor(Q / 2);
 
     const row = ui.element('div', {class: 'row'}, ui.body);
@@ -12,9 +12,8 @@ const view = {
     const grey = value => { const level = Math.round(255 * Math.max(0, Math.min(1, value))); return `rgb(${level},${level},${level})`; };
     function title(g, name, colour) {
       g.font = '600 13px ui-monospace, Menlo, monospace';
-      g.fillStyle = ui.colour(colour);
       g.textAlign = 'left';
-      g.fillText(name, 0, 13);
+      ui.name(g, name, 0, 13, colour);
     }
     function move(to_p, to_q) {
       p = Math.max(0, Math.min(P - 1, to_p));
@@ -58,7 +57,7 @@ const view = {
             g.fillStyle = top ? ui.colour('cell') : grey(pixel);
             g.fillRect(left, down, s - 1, s - 1);
             if (top && tap) { g.fillStyle = ui.colour(tap > 0 ? 'B' : 'A', 0.25); g.fillRect(left, down, s - 1, s - 1); }
-            g.fillStyle = top ? ui.colour('fg') : pixel > 0.5 ? '#000' : '#fff';
+            g.fillStyle = ui.ink(top ? ui.colour('cell') : grey(pixel));
             g.fillText(text(top ? tap : pixel), left + s / 2, down + s / 2 + 4);
             if (top) sum += pixel * tap;
           }
@@ -66,7 +65,7 @@ const view = {
         }
         g.textAlign = 'left';
         g.font = '600 14px system-ui, sans-serif';
-        g.fillStyle = ui.colour('hot');
+        g.fillStyle = ui.colour('hot-text');
         g.fillText(`sum: ${text(sum)}`, 1, 2 * R * s + 74);
       },
     });

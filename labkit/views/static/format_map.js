@@ -23,7 +23,7 @@ const view = {
           const px = LEFT + column * CELL, py = TOP + row * LINE;
           g.fillStyle = ui.colour(factor > 1 ? 'A' : 'B', 0.14 + 0.5 * strength);
           g.fillRect(px, py, CELL - 2, LINE - 2);
-          g.fillStyle = ui.colour('fg');
+          g.fillStyle = ui.ink(g.fillStyle);
           g.font = `${factor > 1 ? 650 : 400} 14px system-ui, sans-serif`;
           g.fillText(`${factor.toFixed(factor < 2 ? 2 : 1)}x`, px + CELL / 2 - 1, py + LINE / 2 + 4);
         }));

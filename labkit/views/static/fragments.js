@@ -27,7 +27,6 @@ const view = {
       return grid;
     });
     const LEFT = 26, TOP = 36, GAP = 18, COLOURS = ['A', 'B', 'C'];
-    const DARK = '#1b1f24';  // on orange, in both themes
     // a word of A or B is twice as long along k as its row is high, in every format
     const deep = 2 * words, size = width => Math.max(9, Math.min(24, Math.floor(Math.min((width - LEFT - GAP) / (deep + COLS), 580 / (deep + ROWS)))));
     const along = s => 2 * s / each[0], steps = (which, s) => [which === 0 ? along(s) : s, which === 1 ? along(s) : s];   // of an element, right and down
@@ -35,7 +34,7 @@ const view = {
     const canvas = ui.canvas({
       label: 'the elements of A, B and C, each with the lane that holds it', height: width => TOP + (deep + ROWS) * size(width) + GAP + 4,
       paint(g, width) {
-        const s = size(width), small = Math.max(7, Math.min(11, s * 0.5));
+        const s = size(width), small = Math.max(9, Math.min(11, s * 0.5));
         g.textBaseline = 'middle';
         cells.forEach((grid, which) => {
           const [x, y] = corner(which, s), [rows, columns] = shapes[which], [right, down] = steps(which, s);
@@ -50,7 +49,7 @@ const view = {
               g.fillStyle = ui.colour('card', 0.45);   // between the elements of a register, but not through its name
               for (let i = 1; i < wide; i++) [top, top + h * 0.8].forEach(from => g.fillRect(left + i * right - 1, from, 1, h * 0.2));
               for (let i = 1; i < tall; i++) [left, left + w * 0.8].forEach(from => g.fillRect(from, top + i * down - 1, w * 0.2, 1));
-              g.fillStyle = on ? (which === 1 ? DARK : ui.colour('card')) : ui.colour('dim');
+              g.fillStyle = on ? ui.ink(ui.colour(COLOURS[which])) : ui.colour('dim');
               g.font = `${on ? '700 ' : ''}${Math.max(w, h) > 20 ? Math.max(small, 10) : small}px ui-monospace, Menlo, monospace`;
               g.fillText(on ? cell.name : cell.lane, left + w / 2, top + h / 2);
             }

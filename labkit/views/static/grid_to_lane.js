@@ -38,7 +38,7 @@ const view = {
           const one = at(step), inside = one.row < shape[0] && one.col < shape[1];
           const inBlock = one.blockX === now.blockX && one.blockY === now.blockY, inWarp = inBlock && one.warp === now.warp;
           const x = 1 + one.col * s, y = 1 + one.row * s;
-          g.fillStyle = inside ? ui.colour('C', inWarp ? 0.85 : inBlock ? 0.35 : 0.14) : ui.colour('dim', inWarp ? 0.6 : 0.12);
+          g.fillStyle = inside ? ui.colour('C', inWarp ? 0.9 : inBlock ? 0.55 : 0.28) : ui.colour('dim', inWarp ? 0.6 : 0.28);
           g.fillRect(x, y, s - 1, s - 1);
           if (inside) continue;
           g.strokeStyle = ui.colour('dim', 0.8);   // hatched: no element
@@ -81,12 +81,12 @@ const view = {
           const x = lane % 8 * wide, y = Math.floor(lane / 8) * 23;
           g.fillStyle = lane === now.lane ? ui.colour('hot') : ui.colour('C', 0.35);
           g.fillRect(x, y, wide - 2, 21);
-          g.fillStyle = lane === now.lane ? ui.colour('card') : ui.colour('fg');
+          g.fillStyle = ui.ink(g.fillStyle);
           g.fillText(lane, x + wide / 2 - 1, y + 15);
         }
       },
     });
-    ui.legend([['hot', 'this thread'], ['C', 'its warp', 0.85], ['C', 'its block', 0.35], ['fg', 'blocks', 'outline'], ['dim', 'hatched: a thread without an element', 0.3], ['dim', 'one of its warp', 0.6]]);
+    ui.legend([['hot', 'this thread'], ['C', 'its warp', 0.9], ['C', 'its block', 0.55], ['fg', 'blocks', 'outline'], ['dim', 'a thread without an element', 'hatch'], ['dim', 'one of its warp', 0.6]]);
     return step => {
       const {col, row, blockX, blockY, threadX, threadY, warp, lane} = at(step), [wide, high] = block;
       code.textContent = [

@@ -3,7 +3,7 @@
 
 const view = {
   start(ui, data) {
-    const {bars, parts, sides, curves, colours, dots, head_dims, counted_at} = data, INKS = ['hot', 'A', 'B', 'C', 'dim'];
+    const {bars, parts, sides, curves, colours, dots, head_dims, counted_at} = data, INKS = ['D', 'A', 'B', 'C', 'dim'];
     const LEFT = 84, LINE = 30;
     const text = (g, words, x, y, colour = 'fg', weight = 400, size = 12) => {
       g.font = `${weight} ${size}px system-ui, sans-serif`;
@@ -74,7 +74,7 @@ const view = {
         }
       },
     });
-    ui.legend([...parts.map((part, k) => [INKS[k], part]), ['fg', 'dots: counted; lines: the law', 'outline']]);
+    ui.legend([...parts.map((part, k) => [INKS[k], part]), ['fg', 'the law', 'line'], ['fg', 'counted', 'dot']]);
     return null;
   },
 };

@@ -30,7 +30,7 @@ const view = {
             }
             g.font = `${takes ? '700 ' : ''}${Math.min(13, one * 0.42)}px ui-monospace, Menlo, monospace`;
             g.textAlign = 'center';
-            g.fillStyle = takes && has ? '#1b1f24' : ui.colour(takes ? 'hot-text' : 'dim');   // dark on green in both themes
+            g.fillStyle = takes && has ? ui.ink(ui.colour('C')) : ui.colour(takes ? 'hot-text' : 'dim');
             g.fillText(key, x + one / 2 - 1, top(n) + HIGH * 0.66);
           });
         });

@@ -13,7 +13,7 @@ const view = {
         const right = width - 12 - shown.length * NOTE, unit = (right - name) / (1.02 * peak), x = value => name + value * unit;
         const write = (text, at, y, colour = 'fg', weight = 400, size = 12, family = 'system-ui, sans-serif') => {
           g.font = `${weight} ${size}px ${family}`;
-          g.fillStyle = ui.colour(colour);
+          g.fillStyle = colour[0] === '#' ? colour : ui.colour(colour);
           g.fillText(text, at, y);
         };
         const bottom = TOP + steps.length * ROW;
@@ -46,13 +46,13 @@ const view = {
           if (speed === null) { write('not measured', name + 6, y, 'dim'); return; }
           g.fillStyle = ui.colour(gain < 0 ? 'hot' : 'A', 0.85);
           g.fillRect(name, y - ROW / 2 + 3, speed * unit, ROW - 6);
-          const text = number(speed), more = gained(gain);
+          const ink = ui.ink(g.fillStyle), text = number(speed), more = gained(gain);
           g.font = '650 13px system-ui, sans-serif';
           const room = g.measureText(text).width + 60;
           const inside = speed * unit > room + 4 && x(speed) + room > x(lines[ui.step]) - 4 && x(speed) < x(peak);
           const begin = inside ? x(speed) - room : x(speed) + 7;
-          write(text, begin, y, inside ? 'card' : 'fg', 650, 13);
-          write(more, begin + room - 54, y, inside ? 'card' : gain < 0 ? 'hot-text' : 'dim', 400, 12);
+          write(text, begin, y, inside ? ink : 'fg', 650, 13);
+          write(more, begin + room - 54, y, inside ? ink : gain < 0 ? 'hot-text' : 'dim', 400, 12);
           g.textAlign = 'right';
           shown.forEach(([, texts], n) => write(texts[i], right + 12 + (n + 1) * NOTE - 8, y, 'fg', 400, 12.5));
         });

@@ -196,7 +196,7 @@ const view = {
               Object.assign(g, {strokeStyle: ui.colour(mine ? 'A' : 'dim'), lineWidth: 2});
               g.stroke();
             } else {
-              g.fillStyle = ui.colour(mine ? 'hot' : 'dim');
+              g.fillStyle = ui.colour(mine ? 'D' : 'dim');
               g.fill();
             }
           }
@@ -212,7 +212,7 @@ const view = {
         text(name, from, y(peak) - over, 'left', 'fg', g.font);
       },
     });
-    ui.legend([['A', 'at best on this GPU', 'ring'], ['hot', 'measured on this GPU', 'dot'], ['dim', 'of another precision', 'dot']]);
+    ui.legend([['A', 'at best on this GPU', 'ring'], ['D', 'measured on this GPU', 'dot'], ['dim', 'of another precision', 'dot'], ['fg', 'roofs of the precision chosen', 'line'], ['dim', 'of other precisions', 'line']]);
 
     const fold = ui.element('details', {}, ui.body);
     ui.element('summary', {text: 'Kernels on this GPU: FLOP/byte and speeds'}, fold);

@@ -35,7 +35,7 @@ const view = {
         g.fillStyle = ui.colour('cell');
         g.fillRect(LEFT, TOP, width - LEFT - 6, MEMORY);
         g.fillRect(LEFT, rows, width - LEFT - 6, most_warps * ROW);
-        g.fillStyle = ui.colour('hot');
+        g.fillStyle = ui.colour('B');
         for (let i = served_offsets[ui.step]; i < served_offsets[ui.step + 1]; i++) g.fillRect(x(served[i]), TOP, Math.max(0.5, x(served[i] + service_ns) - x(served[i]) - 0.4), MEMORY);
         for (let i = wait_offsets[ui.step]; i < wait_offsets[ui.step + 1]; i++) {
           const [warp, start, arrival, end] = waits.subarray(4 * i, 4 * i + 4);
@@ -75,7 +75,7 @@ const view = {
       },
     });
     const count = ui.stat('warps on the SM'), busy = ui.stat('memory is busy'), rate = ui.stat('GB/s, all SMs together');
-    ui.legend([['hot', 'memory answers'], ['A', 'a warp waits', 0.4], ['C', 'a warp works']]);
+    ui.legend([['B', 'memory answers'], ['A', 'a warp waits', 0.4], ['C', 'a warp works']]);
     ui.element('p', {class: 'wait', text: data.caption, style: 'margin-top:6px'}, ui.footer);
     return step => {
       count(warps[step]);

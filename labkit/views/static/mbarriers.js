@@ -71,7 +71,7 @@ const view = {
     });
     ui.legend([
       ['A', 'phase of parity 0', 0.35], ['A', 'phase of parity 1, underlined'], ['B', 'bytes expected', 0.35], ['B', 'bytes that have arrived'],
-      ['fg', 'something happens at this barrier'], ['hot', 'a warp waits (line); now', 'outline'],
+      ['fg', 'something happens at this barrier'], ['hot', 'a warp waits', 'line'], ['hot', 'now', 'outline'],
     ]);
     return null;
   },

@@ -16,7 +16,7 @@ const view = {
         const slot = Math.min(width / sectors.length, L);   // a lane's width: the scale stays when the stride changes
         // neighbours in memory touch; a gap in the addresses is a gap in the picture
         const left = i => i * slot, wide = i => slot - (sectors[i + 1] === sectors[i] + 1 ? Math.min(1, slot * 0.1) : Math.min(8, slot * 0.25));
-        const small = `${Math.min(11, L * 0.55)}px ui-monospace, Menlo, monospace`;
+        const small = `${Math.max(9, Math.min(11, L * 0.55))}px ui-monospace, Menlo, monospace`;
         g.font = '12px system-ui, sans-serif';
         g.fillStyle = ui.colour('dim');
         g.textAlign = 'left';
@@ -33,7 +33,7 @@ const view = {
           g.fill();
           g.textAlign = 'center';
           g.font = small;
-          g.fillStyle = on ? ui.colour('card') : ui.colour('dim');
+          g.fillStyle = on ? ui.ink(g.fillStyle) : ui.colour('dim');
           if (L >= 16 || lane % 4 === 0) g.fillText(lane, x + box / 2, LANES + 14);
           if (!on) return;
           const i = sectors.indexOf(Math.floor(a / 32)), byte = wide(i) / 32;

@@ -19,13 +19,14 @@ const view = {
         function cell(number, x, y, across, down) {
           g.fillStyle = ui.colour('A', 0.06 + 0.5 * Math.floor(number / plane) / Math.max(channels - 1, 1));
           g.fillRect(x, y, across - 1.5, down - 1.5);
+          const ink = ui.ink(g.fillStyle);
           if (now.has(number)) {
             g.strokeStyle = ui.colour('hot');
             g.lineWidth = 3;
             g.strokeRect(x + 1, y + 1, across - 3.5, down - 3.5);
           }
           g.font = `${now.has(number) ? 700 : 400} 11px system-ui, sans-serif`;
-          g.fillStyle = ui.colour('fg');
+          g.fillStyle = ink;
           g.textAlign = 'center';
           g.textBaseline = 'middle';
           g.fillText(number, x + across / 2 - 0.5, y + down / 2);

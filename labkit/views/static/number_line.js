@@ -48,7 +48,7 @@ const view = {
         for (let power = Math.ceil(low / 10) * 10; power <= high; power += 10) write(g, `1e${power}`, at(power), bottom + 10, 'dim', 'center');
       },
     });
-    ui.legend([['A', 'numbers of the format'], ['hot', 'the one nearest to the value'], ['fg', 'the value (dashed line)', 'outline']]);
+    ui.legend([['A', 'numbers of the format'], ['hot', 'the one nearest to the value'], ['fg', 'the value', 'dashed']]);
     return null;
   },
 };

@@ -40,15 +40,16 @@ const view = {
             g.fillRect(x, y, wide * fill.lanes, high);
             if (waits) hatch(g, x, y, wide * fill.lanes, high, ui.colour('dim'));
             if (slot % per === 0) {
-              const text = String(block + 1);
-              g.font = '600 12px system-ui, sans-serif';
+              const text = String(block + 1), left = wide < 18 ? 1 : 4;
+              g.font = `600 ${Math.max(9, Math.min(12, wide * 0.7))}px system-ui, sans-serif`;
               g.textAlign = 'left';
-              if (waits) {
+              const plate = waits || g.measureText(text).width + 4 > wide * fill.lanes;
+              if (plate) {
                 g.fillStyle = ui.colour('card');
-                g.fillRect(x + 2, y + high / 2 - 8, g.measureText(text).width + 4, 16);
+                g.fillRect(x + left - 2, y + high / 2 - 8, g.measureText(text).width + 4, 16);
               }
-              g.fillStyle = ui.colour('fg');
-              g.fillText(text, x + 4, y + high / 2 + 4);
+              g.fillStyle = plate ? ui.colour('fg') : ui.ink(ui.colour('cell'), ui.colour('C', 0.4 + block % 3 * 0.2));
+              g.fillText(text, x + left, y + high / 2 + 4);
             }
           }
           g.strokeStyle = ui.colour('line');
@@ -85,7 +86,7 @@ const view = {
     });
     const numbers = stats.labels.map(label => ui.stat(label));
     ui.legend([
-      ['dim', 'block 1, which waits at a barrier', 0.5], ['C', 'other blocks, which can run', 0.7],
+      ['dim', 'block 1, which waits at a barrier', 'hatch'], ['C', 'other blocks, which can run', 0.7],
       ['line', 'empty', 'outline'], ['hot', 'used up: no room for one more block'],
     ]);
     return step => numbers.forEach((show, i) => show(stats.values[step][i]));

@@ -51,12 +51,12 @@ const view = {
           g.fillRect(pixel(x), pixel(y), pixel(x + w) - pixel(x) - gap, pixel(y + h) - pixel(y) - gap);
         };
         g.font = '600 13px system-ui, sans-serif';
-        for (const [name, role, x] of [['A', 'A', 0], ['B', 'B', x0]]) {
-          g.fillStyle = ui.colour(role);
-          g.fillText(name, x, 12);
+        for (const [name, role, x] of [['A', 'A', 0], ['B', 'B', Math.max(x0, 32)]]) {
+          ui.name(g, name, x, 12, role);
         }
-        g.fillStyle = ui.colour('C');
-        g.fillText(data.array, x0 + columns * s - g.measureText(data.array).width, 12);
+        g.textAlign = 'right';
+        ui.name(g, data.array, x0 + columns * s, 12, 'C');
+        g.textAlign = 'left';
         const lane = needs[ui.step];
         for (let row = 0; row < rows; row++) {
           const colour = lane.rows.has(row) ? ui.colour('hot') : all.rows.has(row) ? ui.colour('A', 0.6) : ui.colour('cell');
@@ -102,7 +102,7 @@ const view = {
             g.fillStyle = ui.colour(shares[1], 0.75);
             g.fillRect(x, y + tall / 2 - 1, w - Math.min(2, w * 0.15), tall / 2 - 1);
           }
-          g.fillStyle = now || shares[0] === 'A' ? ui.colour('card') : shares.length ? '#1b1f24' : ui.colour('fg');   // B is pale in both themes
+          g.fillStyle = ui.ink(ui.colour(now ? 'hot' : shares.at(-1) ?? 'cell', now || !shares.length ? 1 : 0.75));
           g.font = `${Math.min(11, w * 0.6)}px ui-monospace, Menlo, monospace`;
           g.fillText(lane, x + w / 2 - 1, y + 16);
         }

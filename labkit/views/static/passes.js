@@ -10,7 +10,6 @@ const view = {
     const short = ({kind, array}, room) => room > 74 ? `${kind === 'store' ? 'write' : 'read'} ${array}` : `${kind === 'store' ? 'w' : 'r'} ${array}`;
     const number = value => String(Math.round(value * 100) / 100);
     const letters = (g, size, weight = 400) => { g.font = `${weight} ${size}px system-ui, sans-serif`; };
-    const onto = ({kind, array}) => colour({kind, array}) === 'B' ? '#1b1f24' : ui.colour('card');   // orange is pale in both themes
 
     function arrow(g, from, to, y, paint, wide) {
       const way = Math.sign(to - from);
@@ -29,7 +28,7 @@ const view = {
 
     // memory on the left with its arrays, the kernel on the right
     function moved(g, width, launch) {
-      const room = Math.min(width, 640), chip = room - 190, high = MEMORY;
+      const room = width, chip = room - 190, high = MEMORY;
       const traffic = arrays.map(array => ['load', 'store'].map(kind => launch.passes.filter(one => one.array === array && one.kind === kind)));
       letters(g, 12);
       g.textAlign = 'left';
@@ -50,7 +49,7 @@ const view = {
         g.fillStyle = busy ? ui.colour(looks, 0.85) : ui.colour('cell');
         g.fillRect(8, y, 134, EACH - 4);
         letters(g, 12, 650);
-        g.fillStyle = busy ? (looks === 'B' ? '#1b1f24' : ui.colour('card')) : ui.colour('dim');
+        g.fillStyle = busy ? ui.ink(g.fillStyle) : ui.colour('dim');
         g.fillText(array, 75, y + EACH / 2 + 2);
         const lines = [...loads.map(one => [158, chip - 8, one]), ...stores.map(one => [chip - 8, 158, one])];
         lines.forEach(([from, to, one], k) =>
@@ -80,10 +79,11 @@ const view = {
               const wide = part.passes * unit;
               g.fillStyle = ui.colour(colour(part), row === now ? 1 : 0.8);
               g.fillRect(x, y, wide - 1.5, high);
-              letters(g, Math.min(12, unit * 0.3));
+              letters(g, Math.max(9, Math.min(12, unit * 0.3)));
               g.textAlign = 'center';
-              g.fillStyle = onto(part);
-              g.fillText(short(part, wide), x + wide / 2, y + high / 2 + 4);
+              g.fillStyle = ui.ink(g.fillStyle);
+              const words = short(part, wide);
+              if (g.measureText(words).width < wide) g.fillText(words, x + wide / 2, y + high / 2 + 4);
               x += wide;
               sum += part.passes;
             }
@@ -121,8 +121,8 @@ const view = {
     const others = arrays.slice(1).filter(name => parts.some(({array, kind}) => array === name && kind === 'load'));
     const numbers = stats.labels.map(label => ui.stat(label));
     ui.legend([['A', `reads of ${arrays[0]}`], ...others.length ? [['B', `reads of ${others.join(', ')}`]] : [],
-      ['C', 'writes'], ['hot', 'the launch of this step', 'outline'], ['ink', 'a launch ends'],
-      ...runs.length > 1 ? [['card', 'dashed: what the run above had more']] : []]);
+      ['C', 'writes'], ['hot', 'the launch of this step', 'outline'], ['ink', 'a launch ends', 'bar'],
+      ...runs.length > 1 ? [['dim', 'what the run above had more', 'dashed']] : []]);
     return step => numbers.forEach((show, i) => show(stats.values[step][i]));
   },
 };

@@ -1,7 +1,7 @@
 // Stages as rows, time to the right: a stage is free, filled (its copy in flight or waiting), or used.
 const view = {
   start(ui, data) {
-    const {stages, states, tiles, at, ahead, early, loading} = data, rows = stages + (loading.length ? 1 : 0), LEFT = 58, TOP = 20, ROW = 30, WIDE = 26, DARK = '#1b1f24';  // on orange, in both themes
+    const {stages, states, tiles, at, ahead, early, loading} = data, rows = stages + (loading.length ? 1 : 0), LEFT = 58, TOP = 20, ROW = 30, WIDE = 26;
     ui.canvas({
       label: 'the stages of the ring over time', height: () => TOP + rows * ROW + 18,
       paint(g, width) {
@@ -21,7 +21,7 @@ const view = {
             g.fillRect(x, y, state === 1 && !late ? WIDE : WIDE - 2, ROW - 5);
             const begins = step === 0 || tiles[(step - 1) * stages + stage] !== tiles[step * stages + stage] || at[step] === stage;
             if (state && begins) {
-              g.fillStyle = !past ? ui.colour('fg') : state === 1 && !late ? DARK : ui.colour('card');
+              g.fillStyle = ui.ink(g.fillStyle);
               g.font = '700 12px ui-monospace, Menlo, monospace';
               g.textAlign = 'center';
               g.fillText(tiles[step * stages + stage], x + WIDE / 2 - 1, y + ROW / 2 - 2);
@@ -39,7 +39,7 @@ const view = {
             const x = LEFT + (step - first) * WIDE, past = step <= ui.step;
             g.fillStyle = ui.colour('A', past ? 1 : 0.28);
             g.fillRect(x, y, WIDE - 2, ROW - 5);
-            g.fillStyle = ui.colour(past ? 'card' : 'fg');
+            g.fillStyle = ui.ink(g.fillStyle);
             g.font = '700 12px ui-monospace, Menlo, monospace';
             g.textAlign = 'center';
             g.fillText(loading[step], x + WIDE / 2 - 1, y + ROW / 2 - 2);

@@ -10,7 +10,6 @@ const view = {
     const wide = across * cell, tileAt = wide + BETWEEN, WIDTH = tileAt + PLACES * PLACE + 2;
     const HEIGHT = Math.max(TALL, HEAD + N * down * cell + (N - 1) * GAP + 4);
     const x = column => (left + column) * cell, y = (n, row) => HEAD + n * (down * cell + GAP) + (top + row) * cell;
-    const ON_B = '#1b1f24';   // B is light in both themes
     const at = (r, s, row) => 3 * ((r * S + s) * rows + row);
 
     function write(g, words, px, py, {colour = 'dim', size = 12, weight = 400, align = 'left'} = {}) {
@@ -58,7 +57,7 @@ const view = {
           if (n < 0) continue;
           const outside = pixels[at(r, s, i)] < 0, px = x(w + s * dilation[1]), py = y(n, h + r * dilation[0]);
           if (!outside) box(g, now ? 'hot' : 'A', px, py, cell - 1, cell - 1, 0.95);
-          if (cell >= 14) write(g, i, px + cell / 2 - 0.5, py + cell / 2 + 3.5, {colour: outside ? 'dim' : 'card', size: 11, weight: outside ? 400 : 650, align: 'center'});
+          if (cell >= 14) write(g, i, px + cell / 2 - 0.5, py + cell / 2 + 3.5, {colour: outside ? 'dim' : ui.ink(g.fillStyle), size: 11, weight: outside ? 400 : 650, align: 'center'});
           if (now || (all && i === 0)) outline(g, now ? 'hot' : 'ink', x(w), y(n, h), reach[1] * cell, reach[0] * cell, 2);
         }
 
@@ -70,7 +69,7 @@ const view = {
             if (i >= count) { outline(g, 'line', px + 0.5, py + 0.5, PLACE - 3, LINE - 4, 1, [2, 3]); continue; }
             const colour = vector < 0 ? 'cell' : now ? 'hot' : vector === 0 ? 'B' : 'A';
             box(g, colour, px, py, PLACE - 2, LINE - 3, vector > 0 && !now ? 0.75 : 1);
-            const ink = vector < 0 ? 'dim' : colour === 'B' ? ON_B : 'card';
+            const ink = vector < 0 ? 'dim' : ui.ink(g.fillStyle);
             write(g, vector < 0 ? '0' : `v${vector}`, px + PLACE / 2 - 1, py + 13, {colour: ink, size: 11, weight: vector === 0 ? 700 : 400, align: 'center'});
           }
         }

@@ -1,18 +1,13 @@
-// Sliders and findings, and the counters beside them, so that both are seen while a slider moves; below, another view
-// (one of `inner`, put in front of this file).
+// Sliders, the counters in a row, and findings; below, another view (one of `inner`, put in front of this file). The
+// sliders stay on the screen while the view below is scrolled.
 // With a kernel behind it each move asks for a run; in a page, it goes to the nearest of the runs that the page holds.
 const view = {
   start(ui, data) {
-    const sheet = ui.element('div', {class: 'row results'}, ui.body), controls = ui.element('div', {class: 'controls'}, sheet);
-    const sliders = ui.element('div', {class: 'sliders'}, controls);
-    const wait = ui.element('p', {class: 'wait', role: 'status'}, controls);
-    const found = ui.element('div', {class: 'found', tabindex: '0', role: 'group', 'aria-label': `findings of ${ui.root.ariaLabel}`}, controls);
-    const table = ui.element('table', {}, sheet);
-    table.hidden = true;
+    const sliders = ui.element('div', {class: 'sliders'}, ui.body);
+    const wait = ui.element('p', {class: 'wait', role: 'status'}, ui.body);
+    const counted = ui.element('dl', {class: 'counted', 'aria-label': 'counted over the launch'}, ui.body);
+    const found = ui.element('div', {class: 'found', tabindex: '0', role: 'group', 'aria-label': `findings of ${ui.root.ariaLabel}`}, ui.body);
     const stage = ui.element('div', {}, ui.body);
-    const head = ui.element('tr', {}, ui.element('thead', {}, table));
-    for (const text of ['counted over the launch', 'now', 'before']) ui.element('th', {scope: 'col', text}, head);
-    const body = ui.element('tbody', {}, table);
     const name = Math.random();   // of this one among the views of one widget, which all get every answer
     let positions = {...data.positions}, count = 0, asked = null, timer = 0, picture = null, script = null;
 
@@ -80,14 +75,15 @@ const view = {
       stage.classList.toggle('stale', Boolean(next.error || next.stale));
       if (asked === null) wait.textContent = next.stale ? 'The kernel has changed since: press "run again".' : '';
       stage.toggleAttribute('inert', Boolean(next.error));
-      for (const told of [table, found]) told.classList.toggle('stale', Boolean(next.error || next.stale));
+      for (const told of [counted, found]) told.classList.toggle('stale', Boolean(next.error || next.stale));
       if (next.shown && (!next.error || !picture)) draw(next.shown);
       if (next.error) { found.replaceChildren(); return; }
-      table.hidden = false;
-      body.replaceChildren();
+      counted.replaceChildren();
       for (const [label, value, before] of next.counters) {
-        const row = ui.element('tr', {class: before && before !== value ? 'now' : ''}, body);
-        for (const text of [label, value, before === value ? '' : before]) ui.element('td', {class: 'num', text}, row);
+        const box = ui.element('div', {class: before && before !== value ? 'now' : ''}, counted);
+        ui.element('dt', {text: label}, box);
+        ui.element('dd', {text: value}, box);
+        if (before && before !== value) ui.element('dd', {class: 'before', text: `before: ${before}`}, box);
       }
       found.replaceChildren();
       const folded = next.advice ? [] : next.findings.filter(finding => finding.severity !== 'error');

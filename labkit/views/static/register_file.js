@@ -12,7 +12,7 @@ const view = {
         const wide = width - LEFT - 2, size = warpRegisters[ui.step] / partRegisters * wide, warps = blocks[ui.step] * blockWarps;
         const text = (words, x, y, colour = 'dim', font = '12px system-ui, sans-serif') => {
           g.font = font;
-          g.fillStyle = ui.colour(colour);
+          g.fillStyle = colour[0] === '#' ? colour : ui.colour(colour);
           g.fillText(words, x, y);
         };
         g.textAlign = 'left';
@@ -32,7 +32,7 @@ const view = {
           g.fillRect(x + 0.75, y + 1, size - 1.5, ROW - 7);
           if (size > 42) {
             g.textAlign = 'center';
-            text(`block ${block + 1}`, x + size / 2, y + ROW / 2 + 2, 'card', '600 11px system-ui, sans-serif');
+            text(`block ${block + 1}`, x + size / 2, y + ROW / 2 + 2, ui.ink(g.fillStyle), '600 11px system-ui, sans-serif');
           }
         }
         const low = registers[0], last = registers[registers.length - 1], at = count => LEFT + 6 + (wide - 22) * (count - low) / (last - low), line = bottom + 16;

@@ -19,7 +19,7 @@ const view = {
           g.textAlign = 'right';
           for (const value of low < 0 ? [high, 0, low] : [high, 0]) {
             g.fillStyle = ui.colour('dim');
-            g.fillText(value === 0 ? '0' : value.toFixed(1), LEFT - 6, y(value) + 4);
+            g.fillText(value === 0 ? '0' : labkitFixed(value, 1), LEFT - 6, y(value) + 4);
             g.fillStyle = ui.colour('line');
             g.fillRect(LEFT, y(value), width - LEFT - 8, 1);
           }
@@ -40,7 +40,7 @@ const view = {
     bars(heights, {label: 'exponentials of the scores', title: 'exp(score \u2212 maximum), a bar per key', tall: 130, colour: 'A', gap: true});
     bars(acc, {label: 'the accumulator', title: 'accumulator of O, a bar per element of head_dim', tall: 170, colour: 'C'});
     const numbers = stats.labels.map(text => ui.stat(text));
-    ui.legend([['hot', 'the tile that is added'], ['A', 'earlier tiles'], ['C', 'accumulator'], ['dim', 'before the rescaling', 'outline'], ['line', 'edges of tiles']]);
+    ui.legend([['hot', 'the tile that is added'], ['A', 'earlier tiles'], ['C', 'accumulator'], ['dim', 'before the rescaling', 'outline'], ['line', 'edges of tiles', 'bar']]);
     return step => numbers.forEach((show, i) => show(stats.values[step][i]));
   },
 };

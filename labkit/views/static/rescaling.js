@@ -41,8 +41,8 @@ const view = {
         const own = x.slice(row * count, (row + 1) * count), low = Math.min(...own), high = Math.max(...own);
         const y = value => 26 + (height - 40) * (high - value) / Math.max(1e-6, high - low), step = across(width);
         title(g, 'logits');
-        axis(g, width, y(high), high.toFixed(1));
-        axis(g, width, y(low), low.toFixed(1));
+        axis(g, width, y(high), labkitFixed(high, 1));
+        axis(g, width, y(low), labkitFixed(low, 1));
         g.strokeStyle = ui.colour('fg');
         g.lineWidth = 2;
         g.beginPath();
@@ -83,7 +83,7 @@ const view = {
       },
     });
     const numbers = labels.map(text => ui.stat(text));
-    ui.legend([['hot', 'the value that comes'], ['A', 'logits that came', 0.85], ['C', 'their exponentials', 0.85], ['fg', 'the maximum so far'], ['dim', 'before the rescaling', 'outline']]);
+    ui.legend([['hot', 'the value that comes'], ['A', 'logits that came', 0.85], ['C', 'their exponentials', 0.85], ['fg', 'the maximum so far', 'line'], ['dim', 'before the rescaling', 'outline']]);
     return step => numbers.forEach((show, i) => show(rows[row].stats[step][i]));
   },
 };

@@ -22,7 +22,7 @@ const view = {
       for (const value of [limit, 0, -limit]) {
         g.fillStyle = ui.colour('line');
         g.fillRect(L, middle - value * unit, width - L, 1);
-        write(g, value ? value.toFixed(limit < 10 ? 1 : 0).replace('-', '\u2212') : '0', L - 6, middle - value * unit + 4, 'dim', 'right');
+        write(g, value ? labkitFixed(value, limit < 10 ? 1 : 0) : '0', L - 6, middle - value * unit + 4, 'dim', 'right');
       }
       g.fillStyle = ui.colour(colour);
       for (let i = 0; i < size; i++) {
@@ -34,7 +34,7 @@ const view = {
       label: 'a row of K, and the rounding error of each element', parent: left, maxWidth: part(0.6), height: () => TALL,
       paint(g, width) {
         sticks(g, row, 'a row of K, a stick per element', 0, 170, width, 'A');
-        sticks(g, off, 'its rounding errors in e4m3', 174, TALL - 174, width, 'hot');
+        sticks(g, off, 'its rounding errors in e4m3', 174, TALL - 174, width, 'D');
       },
     });
     ui.canvas({
@@ -71,7 +71,7 @@ const view = {
       },
     });
     const numbers = stats.labels.map(label => ui.stat(label));
-    ui.legend([['A', 'elements of the row'], ['hot', 'rounding errors; this stage'], ...names.map((name, n) => [COLOURS[n], `${n ? 'dashed' : 'full'} line: ${name}`])]);
+    ui.legend([['A', 'elements of the row'], ['D', 'rounding errors'], ['hot', 'this stage', 0.3], ...names.map((name, n) => [COLOURS[n], name, n ? 'dashed' : 'line'])]);
     return step => numbers.forEach((show, i) => show(stats.values[step][i]));
   },
 };

@@ -3,7 +3,6 @@ const view = {
   start(ui, data) {
     const {common, row, line, kind, high, races, unordered, stands, touched} = data;
     const TONE = ['A', 'C', 'B', 'ink'], LETTER = ['r', 'w', 'a'], BARRIER = 3;
-    const on = tone => tone === 'B' ? '#1b1f24' : ui.colour('card');   // text on a filled box
     const rows = common.rows.length, turns = line.length, mono = 'ui-monospace, Menlo, monospace';
 
     if (data.kept.length > 1) {
@@ -31,7 +30,7 @@ const view = {
       paint(g, width) {
         g.font = '12px system-ui, sans-serif';
         const left = Math.min(width * 0.3, Math.max(...common.rows.map(name => g.measureText(name).width)) + 10);
-        const room = width - left, most = Math.max(1, Math.floor(room / 24)), shown = Math.min(most, turns);
+        const room = width - left, most = Math.max(1, Math.floor(room / 26)), shown = Math.min(most, turns);
         const w = Math.min(40, room / Math.max(shown, 1));
         const begin = Math.max(0, Math.min(ui.step - Math.floor(shown / 2), turns - shown));
         const x = k => left + (k - begin) * w, y = r => TOP + r * TALL;
@@ -64,8 +63,8 @@ const view = {
             g.fill();
           }
           if (kind[k] !== BARRIER && !aside && w >= 22) {
-            g.font = `${Math.min(11, w * 0.36)}px ${mono}`;
-            g.fillStyle = past ? on(races[k] ? 'hot' : TONE[kind[k]]) : ui.colour('fg');
+            g.font = `${Math.max(9, Math.min(11, w * 0.36))}px ${mono}`;
+            g.fillStyle = ui.ink(ui.colour(races[k] ? 'hot' : TONE[kind[k]], past ? 1 : 0.28));
             g.fillText(LETTER[kind[k]] + line[k], from + wide / 2, top + 13);
           }
           if (k !== ui.step) continue;
@@ -95,7 +94,7 @@ const view = {
       const whole = ui.element('div', {class: 'line'}, source);
       ui.element('span', {class: 'gutter', text: common.first + i}, whole);
       whole.append(text || ' ');
-      return {whole, at: ui.element('span', {style: 'color:var(--A);background:var(--cell);border-radius:3px;margin-left:1em;padding:0 4px;font-weight:600;position:sticky;right:4px'}, whole)};
+      return {whole, at: ui.element('span', {style: 'color:var(--A);background:var(--card);border-radius:3px;margin-left:1em;padding:0 4px;font-weight:600;position:sticky;right:4px'}, whole)};
     });
     function named(numbers) {
       if (numbers.length === 1) return common.rows[numbers[0]];
@@ -155,7 +154,7 @@ const view = {
             g.fillStyle = now.has(e) ? ui.colour(tone) : ui.colour(value === null ? 'cell' : 'line');
             g.fillRect(x, y, w - 1.5, h - 1.5);
             if (value === null || w < 12) return;
-            g.fillStyle = now.has(e) ? on(tone) : ui.colour('fg');
+            g.fillStyle = ui.ink(g.fillStyle);
             g.font = `${Math.min(12, h * 0.55, (w - 2) / value.length * 1.7)}px ${mono}`;
             g.fillText(value, x + w / 2 - 0.75, y + h * 0.66);
           });
@@ -177,7 +176,7 @@ const view = {
       ['A', 'r: reads'], ['C', 'w: writes'], ...(kind.includes(2) ? [['B', 'a: updates (atomic)']] : []),
       ...(races.includes(true) ? [['hot', 'races with another warp (cut corner)']] : []),
       ...(array && touched.some((one, k) => !one && kind[k] !== BARRIER) ? [['dim', `low: not an access to ${array.name}`, 0.5]] : []),
-      ...(kind.includes(BARRIER) ? [['ink', 'barrier']] : []),
+      ...(kind.includes(BARRIER) ? [['ink', 'barrier', 'bar']] : []),
     ]);
     return walk;
   },

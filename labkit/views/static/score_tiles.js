@@ -41,8 +41,8 @@ const view = {
       const needed = run.seen.map(tiles => tiles.filter(Boolean).length);
       const size = (n, tile, end) => Math.min(tile, end - n * tile) * unit;
       ui.canvas({
-        label: `tiles of scores of ${run.name}`, parent: ui.element('div', {style: `flex:0 1 ${WIDTH}px`}, row),
-        maxWidth: room => Math.min(WIDTH, room), height: width => HEIGHT * Math.min(1, width / WIDTH),
+        label: `tiles of scores of ${run.name}`, parent: ui.element('div', {style: 'min-width:0'}, row),
+        maxWidth: room => Math.min(WIDTH, runs.length > 1 && room >= 840 ? Math.floor((room - 20) / 2) : room), height: width => HEIGHT * Math.min(1, width / WIDTH),
         paint(g, width) {
           g.scale(Math.min(1, width / WIDTH), Math.min(1, width / WIDTH));
           const step = Math.min(ui.step, all - 1), going = ui.step < all, [i, j, ...moved] = visit(run, step);
@@ -85,7 +85,7 @@ const view = {
           if (going) {
             const high = size(i, tall, queries) / unit * small, long = size(j, wide, keys) / unit * small, width = head_dim * small;
             const is_new = {Q: i !== before_i, K: j !== before_j, V: j !== before_j, S: true, O: i !== before_i};
-            const tiles = [['Q', 0, 0, width, high, 'A'], ['K', 44, 0, width, long, 'B'], ['V', 88, 0, width, long, 'B'], ['S', 0, 1, long, high, 'hot'], ['O', 88, 1, width, high, 'C']];
+            const tiles = [['Q', 0, 0, width, high, 'A'], ['K', 44, 0, width, long, 'B'], ['V', 88, 0, width, long, 'B'], ['S', 0, 1, long, high, 'D'], ['O', 88, 1, width, high, 'C']];
             for (const [name, x, line, w, h, colour] of tiles) {
               const y = line ? middle + 34 : TOP + 54;
               text(g, name, chip + FRAME + x, y - 18, 'fg', 12, 650);

@@ -35,6 +35,7 @@ const view = {
     }
     function head(g, text, colour, y = 13) {
       g.font = '600 13px system-ui, sans-serif';
+      if (colour !== 'fg') { ui.name(g, text, 0, y, colour); return; }
       g.fillStyle = ui.colour(colour);
       g.fillText(text, 0, y);
     }

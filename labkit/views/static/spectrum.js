@@ -9,14 +9,14 @@ const view = {
     const row = ui.element('div', {class: 'row'}, ui.body);
     const side = width => Math.floor(Math.max(128, Math.min(width, (width - (width < 640 ? 24 : 66)) / (width < 640 ? 2 : 4))));
     const grey = level => `rgb(${level},${level},${level})`;
-    function picture(label, name, colour, paint, after) {   // paint(row, column) gives the colour of a cell
+    function picture(label, name, paint, after) {   // paint(row, column) gives the colour of a cell
       return ui.canvas({
         label, parent: row, maxWidth: side, height: width => HEAD + width,
         paint(g, width) {
           const s = width / T;
           follow();
           g.font = '600 13px system-ui, sans-serif';
-          g.fillStyle = ui.colour(colour);
+          g.fillStyle = ui.colour('fg');
           g.fillText(typeof name === 'function' ? name() : name, 0, 13);
           for (let i = 0; i < T; i++) {
             for (let j = 0; j < T; j++) {
@@ -40,8 +40,8 @@ const view = {
       shown = ui.step;
       ui.go(ui.step);
     }
-    picture('x, the picture', 'x, the picture', 'A', (i, j) => grey(2 * x[i * T + j]));
-    const spectrum = picture('X, its spectrum, frequency 0 in the middle', '= waves: |X|', 'fg', (i, j) => {
+    picture('x, the picture', 'x, the picture', (i, j) => grey(2 * x[i * T + j]));
+    const spectrum = picture('X, its spectrum, frequency 0 in the middle', '= waves: |X|', (i, j) => {
       const k = from(i) * T + from(j);
       return used[k] < counts[ui.step] ? ui.colour('hot', 0.35 + 0.65 * size[k]) : ui.colour('fg', 0.04 + 0.6 * size[k]);
     }, (g, s) => {
@@ -58,12 +58,12 @@ const view = {
       if (i >= 0 && i < T && j >= 0 && j < T) choose(from(i), from(j));
     });
     const largest = () => Math.hypot(re[u * T + v], im[u * T + v]) || 1;
-    picture('the wave that is chosen', 'one of the waves', 'A', (i, j) => {
+    picture('the wave that is chosen', 'one of the waves', (i, j) => {
       const turn = 2 * Math.PI * ((u * i + v * j) % T) / T;
       const value = (re[u * T + v] * Math.cos(turn) - im[u * T + v] * Math.sin(turn)) / largest();
       return grey(Math.round(127.5 + 127.5 * value));
     });
-    picture('the sum of the strongest waves', () => `sum of ${counts[ui.step].toLocaleString('en')}`, 'C', (i, j) => grey(2 * sums[(ui.step * T + i) * T + j]));
+    picture('the sum of the strongest waves', () => `sum of ${counts[ui.step].toLocaleString('en')}`, (i, j) => grey(2 * sums[(ui.step * T + i) * T + j]));
 
     const sliders = ui.element('div', {class: 'sliders', style: 'margin-top:10px'}, ui.body);
     const signed = k => k > HALF ? k - T : k;

@@ -19,13 +19,13 @@ const view = {
           g.fillStyle = ui.colour('fg');
           g.fillText(side.label, 0, 13, width * 0.6);
           g.textAlign = 'right';
-          g.fillStyle = ui.colour(passes > 1 ? 'hot-text' : 'C');
+          g.fillStyle = ui.colour(passes > 1 ? 'hot-text' : 'fg');
           g.fillText(passes + (passes > 1 ? ' wavefronts' : ' wavefront'), width - 2, 13);
           g.font = '11px system-ui, sans-serif';
           g.fillStyle = ui.colour('dim');
           g.fillText('row', LEFT - 8, TOP - 6);
           g.textAlign = 'center';
-          for (let p = 0; p < 8; p++) g.fillText(p ? `${4 * p}-${4 * p + 3}` : 'banks 0-3', LEFT + (p + 0.5) * w, TOP - 6, w - 2);
+          for (let p = 0; p < 8; p++) g.fillText(p || w < 56 ? `${4 * p}-${4 * p + 3}` : 'banks 0-3', LEFT + (p + 0.5) * w, TOP - 6, w - 2);
           const asked = new Map();
           wanted.forEach((place, i) => asked.set(place, i));
           for (let row = from; row < from + shown; row++) {
@@ -39,7 +39,7 @@ const view = {
               const on = asked.has(row * 8 + p), piece = side.contents[row * 8 + p];
               g.fillStyle = ui.colour(on ? hue : 'cell');
               g.fillRect(LEFT + p * w, y, w - 2, ROW - 2);
-              g.fillStyle = ui.colour(on ? 'card' : 'dim');
+              g.fillStyle = on ? ui.ink(g.fillStyle) : ui.colour('dim');
               g.font = `${on ? '700 ' : ''}11px ui-monospace, Menlo, monospace`;
               if (piece >= 0) g.fillText(piece, LEFT + (p + 0.5) * w - 1, y + 13);
             }

@@ -28,8 +28,11 @@ const view = {
     function fill(g, s, title, colour, held) {
       g.textAlign = 'left';
       g.font = '600 13px ui-monospace, Menlo, monospace';
-      g.fillStyle = ui.colour(colour);
-      g.fillText(title, SIDE, 14);
+      if (colour === 'C') ui.name(g, title, SIDE, 14, colour);
+      else {
+        g.fillStyle = ui.colour(colour);
+        g.fillText(title, SIDE, 14);
+      }
       g.textAlign = 'center';
       for (let i = 0; i < area; i++) {
         const value = held[i], x = SIDE + i % taps * s, y = HEAD + Math.floor(i / taps) * s;
@@ -40,7 +43,7 @@ const view = {
         g.fillStyle = ui.colour(!Number.isFinite(value) ? 'hot' : value > 0 ? 'A' : 'B', whole ? 0.75 : 0.35);
         g.fillRect(x, y, s - 1, s - 1);
         g.font = `${Math.min(13, s * 0.4, s * 1.5 / text.length)}px system-ui, sans-serif`;
-        g.fillStyle = !whole ? ui.colour('fg') : value > 0 ? ui.colour('card') : '#1b1f24';
+        g.fillStyle = ui.ink(ui.colour('cell'), g.fillStyle);
         g.fillText(text, x + (s - 1) / 2, y + s * 0.62);
       }
       g.font = '11px system-ui, sans-serif';

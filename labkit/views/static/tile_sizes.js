@@ -11,19 +11,26 @@ const view = {
     const kb = bytes => `${Math.round(bytes / 1024).toLocaleString('en')} KB`;
     const sum = array => array.reduce((a, b) => a + b, 0);
 
+    function follow() {
+      data.say[0] = says[place()];
+      ui.go(0);
+    }
     const labels = ['queries', 'keys', 'head_dim', 'format'];
-    const sliders = ui.element('div', {class: 'sliders', style: 'display:grid;grid-template-columns:repeat(auto-fit,minmax(195px,1fr))'}, ui.body);
+    const sliders = ui.element('div', {class: 'sliders', style: 'gap:4px 18px'}, ui.body);
     labels.forEach((name, axis) => {
-      const label = ui.element('label', {class: 'slider', style: 'flex-wrap:nowrap'}, sliders);
+      if (axis === FORMAT && formats.length <= 3) {
+        ui.choice(name, formats, to => { at[axis] = to; follow(); }, sliders)(at[axis]);
+        return;
+      }
+      const label = ui.element('label', {class: 'slider', style: 'flex:1 1 170px;flex-wrap:nowrap'}, sliders);
       ui.element('span', {class: 'name', text: name}, label);
       const input = ui.element('input', {type: 'range', min: 0, max: values[axis].length - 1, value: at[axis], 'aria-label': axis < WIDTH ? `${name} of a tile` : name, style: 'min-width:60px'}, label);
-      const output = ui.element('output', {class: 'num', style: axis === FORMAT ? 'min-width:5em' : 'min-width:2.2em'}, label);
+      const output = ui.element('output', {class: 'num', style: 'min-width:2.2em'}, label);
       const told = () => { output.textContent = chosen(axis); input.setAttribute('aria-valuetext', chosen(axis)); };
       input.oninput = () => {
         at[axis] = Number(input.value);
         told();
-        data.say[0] = says[place()];
-        ui.go(0);
+        follow();
       };
       told();
     });
@@ -40,10 +47,18 @@ const view = {
         const [rows, keys, wide] = [ROWS, KEYS, WIDTH].map(chosen), high = Math.max(most(WIDTH), most(KEYS));
         const scale = Math.min((width - 2 * GAP) / (2 * most(WIDTH) + most(KEYS)), (TALL - GAP - 18) / (high + most(ROWS)));
         const px = count => count * scale, top = 16 + px(high);
-        const S = Math.max(px(most(WIDTH)), px(wide)) + GAP, O = S + px(keys) + GAP, under = top + GAP;
+        const S = Math.max(px(most(WIDTH)), px(wide)) + GAP, O = S + px(most(KEYS)) + GAP, under = top + GAP;
+        g.strokeStyle = ui.colour('dim');   // the largest: where a tile may grow to
+        g.lineWidth = 1;
+        g.setLineDash([3, 4]);
+        for (const x of [0, O]) g.strokeRect(x + 0.5, under + 0.5, px(most(WIDTH)) - 1, px(most(ROWS)) - 1);
+        g.strokeRect(S + 0.5, top + 0.5 - px(most(WIDTH)), px(most(KEYS)) - 1, px(most(WIDTH)) - 1);
+        g.strokeRect(O + 0.5, top + 0.5 - px(most(KEYS)), px(most(WIDTH)) - 1, px(most(KEYS)) - 1);
+        g.strokeRect(S + 0.5, under + 0.5, px(most(KEYS)) - 1, px(most(ROWS)) - 1);
+        g.setLineDash([]);
         tile(g, 'Q', S - GAP - px(wide), under, px(wide), px(rows), 'A');
         tile(g, 'K', S, top - px(wide), px(keys), px(wide), 'B');
-        tile(g, 'scores', S, under, px(keys), px(rows), 'hot');
+        tile(g, 'scores', S, under, px(keys), px(rows), 'D');
         tile(g, 'V', O, top - px(keys), px(wide), px(keys), 'B');
         tile(g, 'O', O, under, px(wide), px(rows), 'C');
       },
@@ -69,7 +84,7 @@ const view = {
         const here = place();
         bar(g, width, 18, 'shared memory', '', false, shared.subarray(3 * here, 3 * here + 3), limits.shared, [['A', 'Q'], ['B', 'K'], ['B', 'V']]);
         const each = `, ${threads[here]} of ${limits.thread} per thread`;
-        bar(g, width, 114, 'registers', each, threads[here] > limits.thread, registers.subarray(3 * here, 3 * here + 3), limits.registers, [['C', 'O'], ['hot', 'scores'], ['dim', 'the rest']]);
+        bar(g, width, 114, 'registers', each, threads[here] > limits.thread, registers.subarray(3 * here, 3 * here + 3), limits.registers, [['C', 'O'], ['D', 'scores'], ['dim', 'the rest']]);
         intensity(g, width, 214);
       },
     });
@@ -158,6 +173,7 @@ const view = {
       });
     }
     ui.element('p', {class: 'wait', text: `To the right of a line, what L2, or DRAM, delivers keeps the arithmetic of an ${gpu} busy. Small dots: other numbers of queries. K and V have two stages; a row has two threads, with 32 registers each beside O and scores.`}, ui.body);
+    ui.legend([['dim', 'the largest tiles', 'dashed']]);
     const takes = ui.stat('KB of shared memory'), needs = ui.stat('KB of registers'), brings = ui.stat('MB from L2, one head'), does = ui.stat('FLOP per byte');
     return () => {
       const here = place();

@@ -1,6 +1,6 @@
 // Replays the recorded block's accesses up to a step and draws the arrays as they stand then.
 const NEVER = 0, SEEN = 1, TILE = 2, NOW = 3, WARP = 4;
-const STRENGTH = [0.12, 0.3, 0.6, 0.55, 1];
+const STRENGTH = [0.3, 0.5, 0.75, 0.6, 1];
 
 function tilingReplay(data) {
   const {panels, sites, offsets, site, warp, index} = data;
@@ -148,16 +148,27 @@ const view = {
       for (let j = 0; j <= p.columns; j++) { g.moveTo(x + j * s, y); g.lineTo(x + j * s, y + p.rows * s); }
       g.stroke();
     }
+    // Rings around what the warp touches now: a shape, for those who see no difference of colour.
+    function rings(g, p, [x, y, s], marks) {
+      if (s < 6) return;
+      g.strokeStyle = ui.colour('ink');
+      g.lineWidth = 1.5;
+      for (const [element, mark] of marks) {
+        if (mark === WARP) g.strokeRect(x + element % p.columns * s + 1, y + Math.floor(element / p.columns) * s + 1, s - 2, s - 2);
+      }
+    }
     function array(g, p, place) {
       const [x, y, s] = place, which = panels.indexOf(p), {strength, now: marks} = now();
-      g.fillStyle = ui.colour(p.role);
       g.font = '600 13px system-ui, sans-serif';
       g.textAlign = 'left';
-      g.fillText(p.name, x, y - 6);
+      ui.name(g, p.name, x, y - 6, p.role);
       const full = Math.floor(p.size / p.columns), rest = p.size % p.columns;
       g.fillStyle = ui.colour('cell');
       g.fillRect(x, y, p.columns * s, full * s);
       g.fillRect(x, y + full * s, rest * s, rest ? s : 0);
+      g.strokeStyle = ui.colour('dim');   // where an array ends, however little of it was touched
+      g.lineWidth = 1;
+      if (!rest) g.strokeRect(x - 0.5, y - 0.5, p.columns * s + 1, full * s + 1);
       const output = p.role === 'C', mine = replay.mine[which];
       fill(g, p, place, replay.ever[which], element => {
         const level = strength[which][element];
@@ -168,6 +179,7 @@ const view = {
       fill(g, p, place, marked, () => ui.colour('card'));
       fill(g, p, place, marked, element => ui.colour('hot', STRENGTH[marks[which].get(element)]));
       lines(g, p, place, ui.colour('card'));
+      rings(g, p, place, marks[which]);
     }
     function outline(g, at) {
       g.strokeStyle = ui.colour('ink');
@@ -258,29 +270,32 @@ const view = {
       const [x, y, s] = place, which = panels.indexOf(p), {filled, reads, panel} = now().tiles[which];
       const marks = now().now[which], most = Math.max(1, ...reads);
       g.textAlign = 'left';
-      g.fillStyle = ui.colour(p.role);
       g.font = '600 12px ui-monospace, Menlo, monospace';
-      g.fillText(`${p.name}[${p.shape.join('][')}]`, x, y - 6);
+      ui.name(g, `${p.name}[${p.shape.join('][')}]`, x, y - 6, p.role);
       const all = [...Array(p.size).keys()];
-      const numbers = s >= 11;
-      fill(g, p, place, all, element => {
+      const numbers = s >= NUMBERED;
+      const look = element => {
         const mark = marks.get(element);
         if (mark) return ui.colour('hot', STRENGTH[mark]);
         if (!filled[element]) return ui.colour('cell');
         return filled[element] === 2 ? ui.colour('dim', 0.4)
           : ui.colour(panels[panel[element]]?.role ?? p.role, numbers ? 0.5 : 0.35 + 0.5 * reads[element] / most);
-      });
+      };
+      fill(g, p, place, all, look);
       lines(g, p, place, ui.colour('card'));
+      rings(g, p, place, marks);
       if (!numbers) return;
       g.textAlign = 'center';
-      g.font = `${Math.min(10, s * 0.56)}px ui-monospace, Menlo, monospace`;
+      g.font = `${Math.max(9, Math.min(10, s * 0.56))}px ui-monospace, Menlo, monospace`;
       for (const element of all) {
         if (!reads[element]) continue;
-        g.fillStyle = marks.get(element) === WARP ? ui.colour('card') : ui.colour('fg');
-        const text = (s >= 16 ? '\u00D7' : '') + reads[element];
+        g.fillStyle = ui.ink(look(element));
+        const text = (s >= 18 ? '\u00D7' : '') + reads[element];
+        if (g.measureText(text).width > s) continue;
         g.fillText(text, x + (element % p.columns + 0.5) * s, y + (Math.floor(element / p.columns) + 0.5) * s + s * 0.2);
       }
     }
+    const NUMBERED = 13;   // pixels of an element that has room for two digits
     const HINT = 'each number: how often this element was read since it was written';
     if (tiles.length) ui.canvas({
       label: `shared arrays ${tiles.map(p => p.name).join(' and ')}, filled elements and the reads they served`,
@@ -291,23 +306,32 @@ const view = {
         g.textAlign = 'left';
         g.font = '12px system-ui, sans-serif';
         g.fillStyle = ui.colour('dim');
-        g.fillText(at[0][2] >= 11 ? HINT : 'darker: read more often since it was written', 0, at.height + 16, width);
+        g.fillText(at[0][2] >= NUMBERED ? HINT : 'darker: read more often since it was written', 0, at.height + 16, width);
       },
     });
 
     const tone = phase => phase === 'barrier' ? 'ink' : phase.startsWith('load') ? 'B' : 'C';
-    if (ui.steps > 1) ui.canvas({
+    const strip = ui.steps > 1 && ui.canvas({
       label: 'the steps by phase', parent: right, maxWidth: rest, height: () => 40,
       paint(g, width) {
         const w = width / ui.steps, gap = w > 4 ? 1.2 : 0;
         data.phases.forEach((phase, i) => {
-          g.fillStyle = ui.colour(tone(phase), i < ui.step ? 0.75 : 0.3);
-          g.fillRect(i * w, 10, w - gap, 18);
+          const barrier = phase === 'barrier', thin = Math.max(1.5, (w - gap) * 0.4);   // a barrier is a tall line
+          g.fillStyle = ui.colour(tone(phase), i < ui.step || barrier ? 0.75 : 0.35);
+          if (barrier) g.fillRect(i * w + (w - gap - thin) / 2, 4, thin, 30);
+          else g.fillRect(i * w, 10, w - gap, 18);
         });
         g.fillStyle = ui.colour('hot');
         g.fillRect(ui.step * w, 6, Math.max(w - gap, 3), 26);
       },
     });
+    if (strip) {
+      const seek = event => { if (event.buttons) ui.go(Math.floor(event.offsetX / strip.clientWidth * ui.steps)); };
+      strip.style.cursor = 'pointer';
+      strip.style.touchAction = 'none';
+      strip.addEventListener('pointerdown', seek);
+      strip.addEventListener('pointermove', seek);
+    }
     const box = ui.element('div', {class: 'stats'}, right);
     const numbers = data.stats.labels.map(label => ui.stat(label, box));
 
@@ -319,7 +343,7 @@ const view = {
       ['hot', `warp ${data.picked}, now`], ['hot', 'other warps, now', 0.55],
       ...(data.sites.some(s => s.source >= 0) ? [['ink', 'in shared memory', 'outline']] : []),
       ...(replay.made ? [['dim', 'filled, not from an array', 0.4]] : []),
-      ...[['B', 'steps that load', 0.75], ['ink', 'barriers', 0.75], ['C', 'other steps', 0.75]].filter(([t]) => tones.has(t)),
+      ...[['B', 'steps that load', 0.75], ['ink', 'barriers', 'bar'], ['C', 'other steps', 0.75]].filter(([t]) => tones.has(t)),
     ]);
     return step => numbers.forEach((show, i) => {
       const value = data.stats.values[step][i];

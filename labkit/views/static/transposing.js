@@ -4,7 +4,7 @@
 
 const view = {
   start(ui, data) {
-    const {names, sides, stats} = data, GAP = 16, HEAD = 40, NOT_YET = 0.07, MOVED = 0.35;
+    const {names, sides, stats} = data, GAP = 16, HEAD = 40, NOT_YET = 0.12, MOVED = 0.35;
     const panels = side => side.has_tile ? [0, 1, 2] : [0, 2];
     const side0 = Math.max(...sides.flatMap(side => side.shapes.flat()));   // one scale for all matrices
     const most = sides.reduce((sum, side) => sum + panels(side).length, 0);

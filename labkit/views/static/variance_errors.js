@@ -73,7 +73,7 @@ const view = {
           g.fillStyle = ui.colour('line');
           g.fillRect(L, y(10 ** e), width - L - R, 1);
           g.fillStyle = ui.colour('dim');
-          g.fillText(e ? `1e${e}` : '1', L - 6, y(10 ** e) + 4);
+          g.fillText(labkitPower(e), L - 6, y(10 ** e) + 4);
         }
         g.fillStyle = ui.colour('dim');
         g.fillRect(L, y(0.1) - 0.5, width - L - R, 2);
@@ -112,7 +112,7 @@ const view = {
         line.replaceChildren();
         const last = k === names.length, error = last ? 0 : of(errors, k);
         const texts = last ? ['in float64', told(exact[place()]), '', ''] : [names[k], told(of(found, k)),
-          error >= MOST ? 'more than 1e4' : told(error), String(of(digits, k))];
+          error >= MOST ? 'more than 10,000' : told(error), String(of(digits, k))];
         const cells = texts.map((text, column) => ui.element('td', {text, style: column ? '' : 'font-weight:650'}, line));
         if (!last) cells[0].prepend(ui.element('span', {text: `${looks[k][1]} `, style: `color:var(--${looks[k][0]})`}));
       });
@@ -121,7 +121,7 @@ const view = {
       ui.say(said, `The mean is ${told(ratio)} spreads from zero, its square ${told(ratio ** 2)} variances. ` + (same ? 'All values are the **same** number in float32: there is no spread left to find.' : `Right digits: ${right}.`));
       ui.go(ui.step);
     }
-    ui.legend([...names.map((name, k) => [looks[k][0], `${looks[k][1]} ${name}`])]);
+    ui.legend(names.map((name, k) => [looks[k][0], `${looks[k][1]} ${name}`]));
     queueMicrotask(follow);
   },
 };

@@ -19,7 +19,7 @@ const view = {
     const row = ui.element('div', {class: 'row'}, ui.body);
     ui.canvas({
       parent: row,
-      label: `the elements of ${data.array.name} as ${data.sides.map(side => side.name).join(' and ')} reach them`, maxWidth: 720,
+      label: `the elements of ${data.array.name} as ${data.sides.map(side => side.name).join(' and ')} reach them`, maxWidth: all => all < 700 ? all : Math.min(720, all - 196),
       height: width => HEAD + rows * cellOf(width) + BAR,
       paint(g, width) {
         const cell = cellOf(width), wide = columns * cell, end = data.ends[ui.step], before = ui.step ? data.ends[ui.step - 1] : 0;

@@ -5,7 +5,7 @@
 const view = {
   start(ui, data) {
     const {common, runs, kept} = data, INSTANTS = ui.steps - 1;
-    const COPY = 0, BUBBLE = 8, WAIT = {5: 'A', 6: 'B', 7: 'dim'}, DARK = '#1b1f24';   // on orange, in both themes
+    const COPY = 0, BUBBLE = 8, WAIT = {5: 'A', 6: 'B', 7: 'dim'};
     const LOOK = [['B', 0.85], ['C', 0.9], ['C', 0.42], ['A', 0.95], ['A', 0.5]];
     const TOP = 22, LANE = 14, GAP = 3, TENSOR = 22, BETWEEN = 16, AXIS = 14;
     const percent = share => `${Math.round(100 * share)}%`;
@@ -32,7 +32,7 @@ const view = {
           g.fillText(run.name, 0, top + 13);
           const wide = g.measureText(run.name).width;
           g.font = '650 13px system-ui, sans-serif';
-          g.fillStyle = ui.colour('hot-text');
+          g.fillStyle = ui.colour('fg');
           const idle = `tensor cores idle ${percent(run.idle)}`;
           g.fillText(idle, Math.max(LEFT, wide + 12), top + 13);
           const after = Math.max(LEFT, wide + 12) + g.measureText(idle).width;
@@ -68,7 +68,8 @@ const view = {
             if (kind === COPY && long > 11) {   // copies come first among the spans
               g.font = '700 10px ui-monospace, Menlo, monospace';
               g.textAlign = 'center';
-              g.fillStyle = DARK;
+              g.globalAlpha = 1;
+              g.fillStyle = ui.ink(ui.colour('cell', 0.6), ui.colour('B', start < instant ? 0.85 : 0.17));
               g.fillText(run.letters[n / 4], from + long / 2, at + high / 2 + 3.5);
               g.textAlign = 'left';
             }
@@ -95,10 +96,10 @@ const view = {
       g.save();
       g.beginPath();
       g.rect(x, y, width, height);
-      g.fillStyle = ui.colour('hot', 0.14);
+      g.fillStyle = ui.colour('dim', 0.14);
       g.fill();
       g.clip();
-      g.strokeStyle = ui.colour('hot');
+      g.strokeStyle = ui.colour('dim');
       g.lineWidth = 1;
       g.beginPath();
       for (let k = Math.floor((x - height) / 6) * 6; k < x + width; k += 6) {   // strokes of all bubbles lie on one grid
@@ -114,7 +115,7 @@ const view = {
       ...(runs.some(run => run.lanes[0] === 'copies') ? [['B', 'copies arriving', 0.85], ['B', 'waits for a copy', 'line']] : []),
       ...(holds(1) ? [['C', 'exp2', 0.9]] : []), ...(holds(2) ? [['C', 'other arithmetic', 0.42]] : []),
       ...common.products.map((name, n) => ['A', `${name} on tensor cores`, n ? 0.5 : 0.95]),
-      ['hot', 'tensor cores idle', 'hatch'], ['A', 'waits for products', 'line'],
+      ['dim', 'tensor cores idle', 'hatch'], ['hot', 'now', 'bar'], ['A', 'waits for products', 'line'],
       ['dim', 'waits for others', 'line'],
     ]);
   },

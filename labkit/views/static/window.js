@@ -38,8 +38,7 @@ const view = {
       const [height, width] = size(role);
       g.textAlign = 'left';
       g.font = '600 13px ui-monospace, Menlo, monospace';
-      g.fillStyle = ui.colour(colours[role]);
-      g.fillText(name, 0, top + 13);
+      ui.name(g, name, 2, top + 13, colours[role]);
       g.textAlign = 'center';
       g.font = `${Math.min(12, s * 0.5)}px system-ui, sans-serif`;
       const gap = s > 5 ? 1 : 0;
@@ -91,7 +90,7 @@ const view = {
               g.strokeText(count, x, y);
             }
           }
-          g.fillStyle = hot || share > 0.55 ? ui.colour('card') : ui.colour('fg');
+          g.fillStyle = ui.ink(ui.colour('cell'), hot ? ui.colour('hot') : ui.colour('A', share));
           g.fillText(count, x, y);
         }
         const area = (frame[2] - frame[0] + 1) * (frame[3] - frame[1] + 1);

@@ -118,7 +118,7 @@ const view = {
       const strength = faster === null ? 34 : Math.max(4, Math.min(64, 22 * Math.log2(Math.max(1, faster)) + 4));
       if (isTF32()) {
         const one = inTF32(row, column);
-        return one ? ['hot', strength, times(faster), `${one.library.split(',')[0]}, ${one.layer.split(',')[0]}`, `${one.library}, timed ${ms(one.time_ms)}, ${times(faster)} the speed of ${one.fastest}`]
+        return one ? ['D', strength, times(faster), `${one.library.split(',')[0]}, ${one.layer.split(',')[0]}`, `${one.library}, timed ${ms(one.time_ms)}, ${times(faster)} the speed of ${one.fastest}`]
           : ['line', 12, '', '–', 'not timed in TF32'];
       }
       if (number < 0) return ['line', 34, '–', 'none', 'nothing fits'];

@@ -26,8 +26,7 @@ const view = {
     function title(g, text, colour) {
       g.textAlign = 'left';
       g.font = '600 13px ui-monospace, Menlo, monospace';
-      g.fillStyle = ui.colour(colour);
-      g.fillText(text, 0, 14);
+      ui.name(g, text, 0, 14, colour);
     }
     function draw(g, values, s, top, look) {   // look(row, column, share): colour and strength, or null for nothing yet
       const [rows, columns] = values.shape, gap = s > 6 ? 1 : 0;
