@@ -11,7 +11,7 @@ import numpy as np
 from labkit.loops.loop_trace import LoopSite, LoopTrace
 from labkit.trace import TENSOR, SiteCounters, Trace
 
-SHARED_BYTES = "bytes of shared memory a block"
+SHARED_BYTES = "bytes of shared memory per block"
 FLOAT64 = "FLOPs in float64"
 LOCAL_NUMBERS = "numbers kept in a thread's own arrays"  # of 4 bytes
 TENSOR_FLOPS = "FLOPs on tensor cores"

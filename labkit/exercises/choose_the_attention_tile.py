@@ -53,9 +53,9 @@ def find_fault(call: tuple, answer: Any) -> str:
         return "does not fit"
     least = loaded[fits].min()
     if loaded[index] > least:
-        return f"brings {loaded[index]:,} keys, and {least:,} are enough"
+        return f"loads {loaded[index]:,} keys, and {least:,} are enough"
     fewest = counts[fits & (loaded == least)].min()
-    return f"takes {counts[index]:,} rounds, and {fewest:,} are enough" if counts[index] > fewest else ""
+    return f"takes {counts[index]:,} iterations, and {fewest:,} are enough" if counts[index] > fewest else ""
 
 
 def count_tiles(

@@ -17,7 +17,7 @@ def make_launch(rng, M, N, K, alpha, TILE):
         *(loads,) * is_whole,
         shared,
         Budget("sectors loaded", sectors * tiles, "those of each row of a tile once, and two more per warp"),
-        Budget(BARRIERS, 2 * tiles, "one pair in each round of each block"),
+        Budget(BARRIERS, 2 * tiles, "one pair per iteration of each block"),
     )
     return scale_by_alpha(
         alpha, make_matmul_launch(rng, M, N, K, (TILE, TILE), budgets=budgets, dependences=(USES_TILES,))

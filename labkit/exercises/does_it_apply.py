@@ -100,7 +100,8 @@ def draw_problem(rng) -> tuple[Forward, str]:
 EXERCISE = Exercise(
     title="Does it apply?",
     task="Say whether Winograd's F(4x4, 3x3) computes a problem: return True or False. "
-    "The rule in the cell refuses what the kernel computes, and takes what it does not.",
+    "The rule in the cell returns False for some problems that the kernel computes, and True for some that it does "
+    "not.",
     points=2,
     function="applies",
     make_launch=make_launch,

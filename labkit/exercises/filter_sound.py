@@ -24,7 +24,7 @@ def make_launch(rng, K, C, L, T, hop):
         budgets=(
             Budget("global loads", 2 * TILE**2 * tiles, "2 per thread and tile, so that the edges have room"),
             Budget("global stores", K * T, "each output once"),
-            Budget(BARRIERS, 2 * tiles, "one pair in each round of each block"),
+            Budget(BARRIERS, 2 * tiles, "one pair per iteration of each block"),
             NO_FLOAT64,
         ),
         dependences=add_expected_results((USES_TILES,), w, lowered),
@@ -34,8 +34,8 @@ def make_launch(rng, K, C, L, T, hop):
 EXERCISE = Exercise(
     title="Filter sound",
     task="Sound x has C channels of samples in a row, and each of the K filters in w has L taps per channel. "
-    "Write y[k, t], the sum over all c and l of w[k, c, l] * x[c, t * hop + l], as a tiled product with TILE x TILE "
-    "threads per block, of which the right matrix is never stored.",
+    "Write y[k, t], the sum over all c and l of w[k, c, l] * x[c, t * hop + l], as a tiled product whose right "
+    "matrix is never stored, with TILE x TILE threads per block.",
     points=4,
     function="filter_sound",
     make_launch=make_launch,

@@ -46,7 +46,7 @@ def make_launch(rng, rows, channels):
 
 EXERCISE = Exercise(
     title="Fuse what follows",
-    task="After many a batch norm a *residual* is added, an earlier tensor `z`, and then comes ReLU.\n"
+    task="After a batch norm, many networks add a *residual*, an earlier tensor `z`, and then apply ReLU.\n"
     "- **Given**: a kernel that does this in seven passes. Channels come last: x is a matrix with a column per "
     "channel, and each thread goes down the rows of one column.\n"
     "- **Make** it three passes.\n"

@@ -24,7 +24,7 @@ def make_launch(rng, N, H, W, R, S, stride, top, left):
         rows[:, : N * P * Q] = windows.transpose(4, 5, 0, 1, 2, 3).reshape(R * S, N * P * Q, CHANNELS)
         return Expected(disturb(rows).astype(float), np.zeros(rows.shape))
 
-    why = "let a copy bring each vector, and from outside of the images one that reads no bytes"
+    why = "load each vector with a copy, and outside of the images with a copy that reads no bytes"
     return Launch(
         label=f"{N} image{'s' * (N > 1)} of {H} x {W}, windows of {R} x {S}, stride {stride}, zeros on each side: "
         f"{top} above and below, {left} left and right",
@@ -36,7 +36,7 @@ def make_launch(rng, N, H, W, R, S, stride, top, left):
             Budget(
                 "store requests to shared memory",
                 blocks * R * S * BLOCK // 32,
-                "one copy of each warp; an `if` with a copy on either side runs both",
+                "one copy per warp; an `if` with a copy on either side runs both",
             ),
             Budget("bank conflicts", 0, "store vector v of row i at place v ^ (i % 8)"),
             NO_FLOAT64,
@@ -50,8 +50,8 @@ def make_launch(rng, N, H, W, R, S, stride, top, left):
 
 EXERCISE = Exercise(
     title="Gather a row",
-    task="Do by hand what TMA does: each thread copies one vector of 16 bytes. A row of the tile is one pixel: the one "
-    "that lies under tap `blockIdx.y` in the window of output `blockIdx.x * ROWS + row`. Vector v of row i is stored "
+    task="Do by hand what TMA does: each thread copies one vector of 16 bytes. A row of the tile is one pixel: the "
+    "pixel under tap `blockIdx.y` in the window of output `blockIdx.x * ROWS + row`. Vector v of row i is stored "
     "at place v ^ (i % 8). Pixels outside of the images, and rows past the last output, are zeros.",
     points=4,
     function="gather_a_tile",

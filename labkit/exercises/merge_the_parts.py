@@ -47,7 +47,7 @@ def make_launch(rng, parts, rows):
 EXERCISE = Exercise(
     title="Merge the parts",
     task="Write the maximum of each row, and the sum of its exponentials relative to it, from those of its parts; load "
-    "each number once. A part may be empty: then its sum is 0, and whatever stands for its maximum means nothing.",
+    "each number once. A part may be empty: then its sum is 0, and the number stored as its maximum means nothing.",
     points=3,
     function="merge",
     make_launch=make_launch,

@@ -29,8 +29,8 @@ def make_launch(rng, rows, columns):
 
 EXERCISE = Exercise(
     title="Move the banks",
-    task="A's tile is stored transposed, and eight lanes of each store meet in one bank. "
-    "Choose places in the tile so that none do, without more shared memory.",
+    task="A's tile is stored transposed, and eight lanes of each store write to the same bank. "
+    "Choose places in the tile so that no bank conflict is left, without more shared memory.",
     points=2,
     function="turned",
     make_launch=make_launch,

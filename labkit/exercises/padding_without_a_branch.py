@@ -23,7 +23,7 @@ def make_launch(rng, H, W, R, S, top, left):
 
     grid = grid_for((P * Q, R * S), (TILE_COLUMNS, TILE_ROWS))
     size, copies = P * Q * R * S, int(np.prod(grid)) * TILE_ROWS * TILE_COLUMNS // 32
-    why = "let a copy bring each element, and from outside of the image one that reads no bytes"
+    why = "load each element with a copy, and outside of the image with a copy that reads no bytes"
     return Launch(
         label=f"an image of {H} x {W}, windows of {R} x {S}, zeros on each side: "
         f"{top} above and below, {left} left and right",

@@ -12,7 +12,7 @@ def make_launch(rng, M, N, K):
     tiles = -(-M // TILE) * -(-N // TILE) * -(-K // TILE)
     budgets = (
         Budget("sectors loaded", 4 * TILE * tiles, "2 per row of a tile, which 8 neighbours load together"),
-        Budget(BARRIERS, 2 * tiles, "one pair in each round of each block"),
+        Budget(BARRIERS, 2 * tiles, "one pair per iteration of each block"),
     )
     # without tiles, or without barriers, a second run must come out otherwise
     dependences = USES_TILES, Dependence(disturbance.BARRIERS, "let the threads wait for one another's tiles")

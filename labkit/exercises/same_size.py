@@ -38,7 +38,8 @@ def make_launch(rng, C, H, W, K, R, S, stride):
 EXERCISE = Exercise(
     title="Same size",
     task="With padding `same`, y has ceil(H / stride) rows and ceil(W / stride) columns. The zeros that this needs are "
-    "split between both ends, the odd one below and to the right. Correct the kernel's P, Q, `top` and `left`.",
+    "split between both ends; if their number is odd, the extra zero is below or to the right. Correct the kernel's P, "
+    "Q, `top` and `left`.",
     points=3,
     function="same_size",
     make_launch=make_launch,

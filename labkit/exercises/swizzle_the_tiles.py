@@ -28,7 +28,7 @@ def make_launch(rng, M, N, K):
 
 EXERCISE = Exercise(
     title="Swizzle the tiles",
-    task="Choose the slot of each 16-byte piece in its row, so that no `ldmatrix` meets a bank twice.",
+    task="Choose the slot of each 16-byte vector in its row, so that no `ldmatrix` has a bank conflict.",
     points=2,
     function="no_conflicts",
     make_launch=make_launch,

@@ -182,7 +182,7 @@ def make_carried_pair(call: Call, name: str, position: int, carry: int) -> tuple
 
 EXERCISE = Exercise(
     title="The key of a cache",
-    task="Return the key under which the choice for a call is kept. Two problems must never have the same key, and "
+    task="Return the key under which the choice for a call is cached. Two problems must never have the same key, and "
     "the same problem must have the same key whenever and however it is called.",
     points=3,
     function="key",

@@ -68,10 +68,10 @@ def make_launch(rng, queries, keys):
 EXERCISE = Exercise(
     title="The log-sum-exp of the backward",
     task="The forward pass has kept `lse` of each query, the logarithm of the sum of the exponentials of its scores; "
-    "`delta` is the sum of O * dO of its row. From these a weight is P = exp(S - lse) at once, where S = Q K.T, and "
-    "the gradients are dV = P.T dO and dK = dS.T Q, with dS = P * (dO V.T - delta). Write what a query adds to them. "
-    "Query n, which is top + i in the loop, is at position n + keys - queries, and sees key j if j <= position. "
-    "Where there are more queries than keys, the first queries see none: their `lse` is -inf, and they add "
+    "`delta` is the sum of O * dO of its row. From `lse` each probability follows at once: P = exp(S - lse), where "
+    "S = Q K.T. The gradients are dV = P.T dO and dK = dS.T Q, with dS = P * (dO V.T - delta). Write what a query "
+    "adds to them. Query n, which is top + i in the loop, is at position n + keys - queries, and sees key j if j <= "
+    "position. Where there are more queries than keys, the first queries see none: their `lse` is -inf, and they add "
     "nothing.",
     points=3,
     function="gradients_of_keys",

@@ -45,8 +45,8 @@ def make_launch(rng, rows, columns):
 
 EXERCISE = Exercise(
     title="The logarithm of the sum",
-    task="Write log(sum of exp(x)) of each column, and load each element once. The logits lie anywhere between -10,000 "
-    "and 10,000, or are minus infinity; where all of a column are, so is the result. A column may have any length.",
+    task="Write log(sum of exp(x)) of each column, and load each element once. Each logit is between -10,000 and "
+    "10,000, or minus infinity; if a whole column is minus infinity, so is the result. A column may have any length.",
     points=2,
     function="log_sum_exp",
     make_launch=make_launch,

@@ -49,10 +49,10 @@ def make_launch(rng, queries, keys):
 
 EXERCISE = Exercise(
     title="The mask",
-    task="A language model must not look ahead: the last query may look at all keys, the one before at all but the "
-    "last key, and so on. Write P, the softmax of what a row may look at, and 0 in all other places; a row that may "
-    "look at nothing is 0. Load no logit that is not allowed, and the others at most twice. Some of these are minus "
-    "infinity, but never all of a row.",
+    task="A language model must not look ahead: the last query may look at all keys, the query before it at all keys "
+    "except the last, and so on. Write P: the softmax of the keys that a row may look at, and 0 for all other keys. A "
+    "row that may look at no key is 0. Load no logit that is not allowed, and the others at most twice. Some of these "
+    "are minus infinity, but never all of a row.",
     points=3,
     function="causal",
     make_launch=make_launch,

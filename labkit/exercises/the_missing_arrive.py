@@ -64,8 +64,8 @@ def make_launch(rng, queries, keys):
 EXERCISE = Exercise(
     title="The missing arrive",
     task="Warp 0 loads tiles of keys into a ring of two stages, and lets the next copy run while it waits for the "
-    "previous one. Two warps of consumers find the largest score of each query. Of the arrivals "
-    "at the barriers, one is missing, so that the block hangs. Another comes too early, which a GPU shows only "
+    "previous one. Two warps of consumers find the largest score of each query. One arrival "
+    "at a barrier is missing, so the block hangs. Another comes too early, which a GPU shows only "
     "sometimes. Fix both; keep the ring, and the one `cuda.syncthreads()`.",
     points=3,
     function="largest_scores",

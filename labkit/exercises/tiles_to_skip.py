@@ -67,7 +67,7 @@ EXERCISE = Exercise(
     title="Tiles to skip",
     task="A streaming model keeps two kinds of keys: the first few, its **sinks**, and those of a window that ends at "
     "the query. A query at position p sees key j if j <= p, and either j < sinks or j > p - window. This kernel loads "
-    "every tile. Let each block load only tiles of which at least one of its queries sees a key.",
+    "every tile. Let each block load a tile only if at least one query of the block sees a key of that tile.",
     points=3,
     function="with_sinks",
     make_launch=make_launch,

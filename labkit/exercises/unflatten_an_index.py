@@ -30,8 +30,9 @@ def make_launch(rng, N, C, P, Q, R, S, stride):
 
 EXERCISE = Exercise(
     title="Unflatten an index",
-    task="The channels come last here: x is N x H x W x C. So rows of the matrix are counted over R, S and C, the last "
-    "one fastest, and columns over N, P and Q. Take both numbers apart.",
+    task="The channels come last here: x is N x H x W x C. Rows of the matrix are counted over R, S and C, the last "
+    "one fastest, and columns over N, P and Q. Split each row number into r, s and c, and each column number into "
+    "n, p and q.",
     points=2,
     function="lower",
     make_launch=make_launch,

@@ -13,7 +13,7 @@ def make_launch(rng, M, N, K):
         Budget("global loads", 2 * TILE**2 * tiles, "2 per thread and tile, so that the edges have room"),
         Budget("global stores", M * N, "each element of C once"),
         Budget("sectors loaded", 6 * TILE * tiles, "3 per row of a tile, which 16 neighbours load together"),
-        Budget(BARRIERS, 2 * tiles, "one pair in each round of each block"),
+        Budget(BARRIERS, 2 * tiles, "one pair per iteration of each block"),
         NO_FLOAT64,
     )
     return make_matmul_launch(rng, M, N, K, (TILE, TILE), "A.T @ B", budgets=budgets, dependences=(USES_TILES,))

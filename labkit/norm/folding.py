@@ -1,4 +1,4 @@
-"""The call `fold`: a batch norm in inference folded into the filters and summands of the convolution before it."""
+"""The call `fold`: a batch norm in inference folded into the filters and biases of the convolution before it."""
 
 from numbers import Real
 
@@ -28,14 +28,14 @@ def fold(
     *,
     format: str | Format | None = None,
 ) -> tuple[Shaped[np.ndarray, "K *taps"], Float32[np.ndarray, " K"]]:
-    """Return the filters and summands of one convolution that replaces a convolution and the batch norm after it.
+    """Return the filters and biases of one convolution that replaces a convolution and the batch norm after it.
 
     Batch norm in inference multiplies each channel by a number and adds another. A convolution does the same if the
     filter of that channel is multiplied:
 
         scale = weight / sqrt(running_variance + eps)
         filters = w * scale
-        summands = (bias - running_mean) * scale + beta
+        biases = (bias - running_mean) * scale + beta
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def fold(
 
     Returns
     -------
-    The filters, of the type of w, and the summands, in float32. Both are computed in float64 and rounded once. They are
+    The filters, of the type of w, and the biases, in float32. Both are computed in float64 and rounded once. They are
     of the kind of the first array on the device, else of that of w.
 
     Raises
@@ -72,17 +72,17 @@ def fold(
     group. A batch norm before a convolution cannot be folded, since it does not keep the zeros around images. No other
     operation, such as ReLU, may be between the two.
 
-    `conv.forward` adds no summands. One more pass in place adds them, rounds once, and applies ReLU:
+    `conv.forward` adds no biases. One more pass in place adds them, rounds once, and applies ReLU:
 
-    >>> zeros, ones = np.zeros_like(summands), np.ones_like(summands)
-    >>> norm.batch_norm(y, None, summands, y=y, running_mean=zeros, running_variance=ones, eps=0, training=False)
+    >>> zeros, ones = np.zeros_like(biases), np.ones_like(biases)
+    >>> norm.batch_norm(y, None, biases, y=y, running_mean=zeros, running_variance=ones, eps=0, training=False)
 
-    It costs as much as the batch norm in inference. Folding saves time if the convolution adds summands itself.
+    It costs as much as the batch norm in inference. Folding saves time if the convolution adds biases itself.
     (Jacob and others, Quantization and Training of Neural Networks, 2018, section 3.2, equation 14.)
 
     Examples
     --------
-    >>> filters, summands = norm.fold(w, None, running_mean, running_variance, weight, beta)
+    >>> filters, biases = norm.fold(w, None, running_mean, running_variance, weight, beta)
     """
     arrays = {"w": w, "bias": bias, "running_mean": running_mean, "running_variance": running_variance}
     arrays |= {"weight": weight, "beta": beta}
@@ -97,14 +97,14 @@ def fold(
     zero, one = np.zeros(values["w"].shape[0]), np.ones(values["w"].shape[0])
     scale = values.get("weight", one) / np.sqrt(values["running_variance"] + eps)
     filters = values["w"] * scale.reshape(-1, *[1] * (values["w"].ndim - 1))
-    summands = (values.get("bias", zero) - values["running_mean"]) * scale + values.get("beta", zero)
+    biases = (values.get("bias", zero) - values["running_mean"]) * scale + values.get("beta", zero)
     with np.errstate(over="ignore"):
-        filters, summands = format.encode(filters), FP32.encode(summands)
-    for name, result, kind in (("filters", filters, format), ("summands", summands, FP32)):
+        filters, biases = format.encode(filters), FP32.encode(biases)
+    for name, result, kind in (("filters", filters, format), ("biases", biases, FP32)):
         if not np.isfinite(kind.decode(result)).all():
             raise ValueError(f"folded {name} are too large for {kind}, or no numbers: keep this batch norm by itself")
     like = next((X for X in arrays.values() if X is not None and not owner_of(X).is_on_host(X)), w)
-    return _copy_like(like, filters, type_name(w)), _copy_like(like, summands, "float32")
+    return _copy_like(like, filters, type_name(w)), _copy_like(like, biases, "float32")
 
 
 def _check_and_decode(arrays, eps, format) -> tuple[Format, dict[str, Float64[np.ndarray, "..."]]]:

@@ -126,8 +126,8 @@ def _bank_conflict(counters):
             "of neighbouring rows is in different banks."
         )
     message = (
-        f"Line {site.line}: `{site.text}` takes {wavefronts / requests:.1f} passes through the banks of shared "
-        f"memory, where {ideal / requests:.3g} would do. Each pass is a cycle, so shared memory is busy here "
+        f"Line {site.line}: `{site.text}` takes {wavefronts / requests:.1f} wavefronts of shared memory on "
+        f"average, where {ideal / requests:.3g} would do. A wavefront takes a cycle, so shared memory is busy here "
         f"{wavefronts / ideal:.3g} times as long as it has to be: {conflicts:,} cycles more in the whole "
         f"launch. {cure}"
     )

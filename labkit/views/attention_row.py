@@ -7,11 +7,13 @@ from jaxtyping import Float32
 
 from labkit.views import stills
 from labkit.views.base import COLOURS, View, pack, table, unpack
+from labkit.views.wording import join
 
 Run = tuple[
     Float32[np.ndarray, "N N"], Float32[np.ndarray, "N N"], Float32[np.ndarray, "N d"], Float32[np.ndarray, "N d"]
 ]
 LEAST_REST = 0.005  # of a sum of probabilities: what is missing to 1 is rounding below, and a sink's part above
+MOST_NAMED = 3  # keys that the sentence names
 LEAST_NAMED = 0.05  # the least probability that the sentence names
 
 
@@ -86,12 +88,17 @@ def _sentence(words, i, S, P):
     seen = int(np.isfinite(S).sum())
     if not seen:
         return f"**{words[i]}** sees no key."
-    first, *others = np.argsort(-P, kind="stable")[: min(seen, 3)]
+    first, *others = np.argsort(-P, kind="stable")[:seen]
+    numbers = [(f"{S[j]:.2f}", f"{P[j]:.0%}") for j in (first, *others)]
+    equal = numbers.count(numbers[0])  # a word or more with the highest score, as the sentence rounds it
+    (score, share), tied = numbers[0], [first, *others][:equal]
+    names = join([f"`{words[j]}`" for j in tied]) if equal <= MOST_NAMED else f"{equal} keys"
+    verbs = ("scores", "gets") if equal == 1 else ("score", "get")
     say = (
-        f"**{words[i]}** (query {i + 1}) sees {seen} of {len(words)} keys. `{words[first]}` scores highest, "
-        f"{S[first]:.2f}, and gets **{P[first]:.0%}**"
+        f"**{words[i]}** (query {i + 1}) sees {seen} of {len(words)} keys. {names} {verbs[0]} highest, {score}, "
+        f"and {verbs[1]} **{share}**{' each' * (equal > 1)}"
     )
-    following = [f"`{words[j]}` {P[j]:.0%}" for j in others if P[j] >= LEAST_NAMED]
+    following = [f"`{words[j]}` {P[j]:.0%}" for j in others[equal - 1 : MOST_NAMED - 1] if P[j] >= LEAST_NAMED]
     say += f", before {' and '.join(following)}." if following else "."
     rest = 1 - float(P.sum())
     if rest > LEAST_REST:

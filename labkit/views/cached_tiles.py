@@ -138,9 +138,10 @@ def _sentence(side, moment, counts, capacity):
     inside, outside = moment.count(CURRENT), moment.count(OUTSIDE)
     total = sum(counts.values())
     parts = join([f"{name} {short_number(count)}" for name, count in counts.items()])
-    fate = f"**{outside} of them were evicted** before their product ended" if outside else "all of them stay in it"
+    evicted = f"**{outside} of their lines were evicted** before the product ended"
+    fate = evicted if outside else "All of their lines stay in it"
     return (
-        f"T = {side}: the three tiles have {inside + outside} lines, the cache has room for {capacity}; {fate}. "
+        f"T = {side}: the three tiles have {inside + outside} lines, and the cache has room for {capacity}. {fate}. "
         f"The whole run misses **{short_number(total)}** times per 1,000 multiply-adds ({parts})."
     )
 

@@ -37,7 +37,7 @@ def generations(
     precision
         Whose peak is drawn.
     steps
-        How many kernels run on each GPU; written under its name.
+        How many steps run on each GPU; written under its name.
     """
     found = [find_gpu(name) for name in gpus]
     if len(found) < 2:
@@ -63,7 +63,7 @@ def generations(
         "charts": chart.svgs(draw_content, 4.2),
         "legend": [(marker, LINES[name][1], name) for marker, name in zip("●■◆▲▼", LINES, strict=True)],
         "table": table(
-            ["GPU", *(f"{name}, {units[name]}" if units[name] else name for name in figures), "kernels that run"],
+            ["GPU", *(f"{name}, {units[name]}" if units[name] else name for name in figures), "steps that run"],
             [
                 [
                     name,
@@ -105,5 +105,5 @@ def _draw(axes, figures, gpus, counts):
     ticks = [1, 2, 4, 8, 16]
     axes.set_yticks(ticks, [f"{tick}x" for tick in ticks])
     axes.yaxis.set_minor_locator(NullLocator())
-    labels = [name if n is None else f"{name}\n{n} kernels" for name, n in zip(gpus, counts, strict=True)]
+    labels = [name if n is None else f"{name}\n{n} steps" for name, n in zip(gpus, counts, strict=True)]
     axes.set_xticks(range(len(gpus)), labels)

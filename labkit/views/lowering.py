@@ -152,7 +152,9 @@ def _copied_elements(trace, name, space):
     last = max((site.line for site, stored in zip(sites, stores, strict=True) if stored), default=0)
     loads = [site for site in sites if (site.space, site.kind) == ("global", "load") and site.line <= last]
     if not loads:
-        raise ValueError(f"`{trace.kernel}` fills no {space} array {name} from another one: say which one it fills.")
+        raise ValueError(
+            f"`{trace.kernel}` does not fill a {space} array {name} from another one: say which one it fills."
+        )
     images = max(loads, key=lambda site: site.line).array
     samples, threads = trace.samples, {}
     for row, site in enumerate(samples.site.tolist()):
@@ -190,7 +192,7 @@ def _tiles(trace, name, pixel_at):
         expected = pixel_at[top : top + height, left : left + width]
         if (content[: expected.shape[0], : expected.shape[1]] != expected).any():
             raise ValueError(
-                f"What block {block_name(index)} puts into {name} is no tile of the matrix: run one problem."
+                f"Block {block_name(index)} does not fill {name} with a tile of the matrix: run one problem."
             )
         found_tiles.append((block_name(index), step, (top, left), expected))
     return found_tiles, (height, width)

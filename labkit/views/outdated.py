@@ -69,9 +69,8 @@ def _kernels(values) -> Iterator[tuple[str, str]]:
             yield from _kernels(value)
         elif isinstance(value, dict):
             yield from _kernels(value.values())
-        elif isinstance(name := getattr(value, "kernel", None), str) and hasattr(value, "source"):
-            if not Path(value.filename).is_file():  # one of a file stays what it is
-                yield name, value.source
+        elif hasattr(value, "kernel") and hasattr(value, "source") and not Path(value.filename).is_file():
+            yield value.kernel, value.source  # of a cell; what a file holds stays what it is
 
 
 def _newest(name, text):

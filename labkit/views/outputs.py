@@ -133,7 +133,7 @@ def _sentence(lane, warp, count, rows, columns, classes_of):
         [f"of `{array}` as {_others(classes.count(classes[lane]) - 1)}" for array, classes in classes_of.items()]
     )
     return f"Lane {lane} of warp {warp} computes **{outputs}**{shape}." + (
-        f" It loads the same {shared}." if shared else ""
+        f" It loads the same values {shared}." if shared else ""
     )
 
 

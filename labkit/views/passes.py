@@ -50,10 +50,10 @@ def passes(runs: Mapping[str, Sequence[Trace]], names: Mapping[str, str] | None 
             is_last = launch_number + 1 == len(passes_so_far)
             steps.append([number, launch_number])
             compared = is_last and number and so_far and runs_data[0]["total"]
-            fewer = f"{_number(runs_data[0]['total'] / so_far)} times" if compared else "-"
+            fewer = f"{_number(runs_data[0]['total'] / so_far)}x" if compared else "-"
             stats.append([_number(so_far), f"{so_far * size_bytes:,.0f}", fewer])
             says.append(_sentence(runs_data, number, launch_number, so_far))
-    labels = ["passes so far", "bytes so far", f"fewer than {runs_data[0]['name']}"]
+    labels = ["passes so far", "bytes so far", f"fewer passes than {runs_data[0]['name']}"]
     if len(runs_data) == 1:
         labels, stats = labels[:2], [row[:2] for row in stats]
     cells = [[runs_data[run]["name"], runs_data[run]["launches"][launch]["kernel"]] for run, launch in steps]

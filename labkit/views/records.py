@@ -127,7 +127,7 @@ def records(
         limits=limit_of,
     )
     if limits and picture.is_line:
-        raise ValueError("limits stand at bars, and this chart has lines: choose one size in where.")
+        raise ValueError("limits are drawn on bars, and this chart has lines: choose one size in where.")
 
     def draw_still(figure, data, step):
         chart.draw(figure, "wide", picture, picture.height)

@@ -34,7 +34,7 @@ def schedule(
     exploration
         What `labkit.explore` returned.
     array
-        Whose contents to show: one that the kernel writes. If not given, that over which the orders part.
+        Whose contents to show: one that the kernel writes. If not given, that in which orders differ first.
     right
         Says whether an outcome's `outputs` are right; each end is then marked as right or wrong.
     start
@@ -295,7 +295,10 @@ class _ScheduleSentences:
         name = f"{difference.array}[{', '.join(map(str, difference.index))}]"
         here, there = (value_text(difference.values[side]) for side in (self.side, 1 - self.side))
         end = self.labels[1 - self.side]
-        return f"**Here the orders part**: `{name}` is {here} now, and {there} in the order that ends with {end}."
+        return (
+            f"**Here the orders begin to differ**: `{name}` is {here} now, and {there} in the order that "
+            f"ends with {end}."
+        )
 
     def _end_sentence(self) -> str:
         if self.outcome.deadlock:

@@ -129,9 +129,10 @@ def _sentence(sides, step):
         passes = side["passes"][step]
         banks = np.unique(unpack(side["places"])[step].astype(int) % PIECES)
         count = f"**{passes} wavefronts**" if passes > 1 else "1 wavefront"
-        parts.append(f"{side['label']}: {count}, through {4 * len(banks)} of the 32 banks")
-    lanes = first["leads"][step]
-    return f"Lanes {lanes} to {lanes + LANES - 1} load {what} rows {rows.min()} to {rows.max()}. {'; '.join(parts)}."
+        parts.append(f"in `{side['label']}`: {count}, through {4 * len(banks)} of the 32 banks")
+    lanes, counts = first["leads"][step], "; ".join(parts)
+    loaded = f"Lanes {lanes} to {lanes + LANES - 1} load {what} rows {rows.min()} to {rows.max()}"
+    return f"{loaded}. {counts[0].upper()}{counts[1:]}."
 
 
 def draw_still(figure, data, step):

@@ -96,12 +96,12 @@ def _steps(values, A, B) -> Iterator[Step]:
     yield Step(
         FILTER,
         0,
-        f"The filter becomes {n * n} numbers `U`. All tiles use them, so this is done **once, ahead**.",
+        f"The filter becomes {n * n} numbers `U`. All tiles use them, so this is done **once, in advance**.",
     )
     yield from _sums(COLUMNS, values["d"], values["column sums of d"], B, "Pixels of column {column}")
     yield from _sums(ROWS, values["column sums of d"].T, values["V"].T, B, "Row {column} of these sums")
     yield Step(
-        PRODUCTS, 0, f"`U` times `V`, place by place: **{n * n} products**, and no more follow.", (0, 0, 0, n * n)
+        PRODUCTS, 0, f"`U` times `V`, element by element: **{n * n} products**, and no more follow.", (0, 0, 0, n * n)
     )
     yield from _sums(OUT_COLUMNS, values["M"], values["column sums of M"], A, "Products of column {column}")
     for step in _sums(OUT_ROWS, values["column sums of M"].T, values["y"].T, A, "Row {column} of these sums"):

@@ -121,7 +121,9 @@ def _percent(value):
 
 
 def _caption(device, missing, beyond):
-    text = f"{device}. Each step at the problem by which its ladder is compared; only steps of one problem compare."
+    text = (
+        f"{device}. Each step at the problem by which its ladder is compared; compare only steps with the same problem."
+    )
     if missing:
         text += f" Not recorded, and without a dot: {', '.join(missing)}."
     if beyond:

@@ -43,10 +43,10 @@ def winners(
 
     Controls choose how many images there are, their side, how much workspace may be taken, and the format. Rankings are
     predictions, each made by `conv.heuristic` for the problem of that cell, with 16 bits for channels last; a format
-    other than float32 shows how much faster it is. A cell is marked where layers with so many images, channels and
-    taps, and about that side, were timed on a GPU: by what the algorithm predicted for them lost to the fastest. Where
-    another family is predicted for them than for the cell, since they have other sizes, the mark is a ring. They were
-    timed with any workspace, and are marked where that is chosen.
+    other than float32 shows how much faster it is. A cell is marked where layers with equal numbers of images,
+    channels and taps, and about that side, were timed on a GPU: by what the algorithm predicted for them lost to the
+    fastest. Where another family is predicted for them than for the cell, since they have other sizes, the mark is a
+    ring. They were timed with any workspace, and are marked where that is chosen.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ def workspace_limits(
 ) -> View:
     """Step through limits of workspace: each algorithm by its workspace and predicted time, and the first within it.
 
-    An algorithm that is over the limit stands where it would be without one.
+    An algorithm over the limit stays in the picture, pale, at its workspace and predicted time.
     """
     unlimited = conv.heuristic(problem)
     steps, rows = [], []

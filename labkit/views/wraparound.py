@@ -37,7 +37,7 @@ def wraparound(*runs: Circular | Trace) -> View:
         "steps": steps,
         **stats_by_step([], [[]] * len(steps), labels, numbers),
     }
-    return View("wraparound", "Wrap-around: a circular correlation and the true one", data, draw_still)
+    return View("wraparound", "Wrap-around: a circular correlation compared with the true one", data, draw_still)
 
 
 def _of_trace(trace):

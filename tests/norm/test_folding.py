@@ -40,17 +40,17 @@ def test_folded_filters_give_what_convolution_and_batch_norm_give(format):
     def check(one, seed, left_out):
         x, w, _, _ = one.operands(format, seed)
         given = {name: None if name in left_out else X for name, X in layer(one.K, seed).items()}
-        filters, summands = norm.fold(w, **given, eps=1e-3, format=str(format))
-        assert filters.dtype == w.dtype and summands.dtype == np.float32
+        filters, biases = norm.fold(w, **given, eps=1e-3, format=str(format))
+        assert filters.dtype == w.dtype and biases.dtype == np.float32
         decoded, shape = format.decode(x), (-1, 1, 1) if one.layout == "NCHW" else (-1,)
         of = {name: X.astype(float).reshape(shape) for name, X in given.items() if X is not None}
         y = one.oracle(decoded, format.decode(w)) + of.get("bias", 0)
         scale = of.get("weight", 1) / np.sqrt(of["running_variance"] + 1e-3)
         expected = (y - of["running_mean"]) * scale + of.get("beta", 0)
-        result = one.oracle(decoded, format.decode(filters)) + summands.astype(float).reshape(shape)
+        result = one.oracle(decoded, format.decode(filters)) + biases.astype(float).reshape(shape)
         size = one.oracle(np.abs(decoded), np.abs(format.decode(w))) * np.abs(scale)  # each filter is rounded once
         assert (
-            np.abs(result - expected) <= 1.1 * EPS[format] * size + 2e-7 * (np.abs(summands).reshape(shape) + 1)
+            np.abs(result - expected) <= 1.1 * EPS[format] * size + 2e-7 * (np.abs(biases).reshape(shape) + 1)
         ).all()
 
     check()
@@ -77,12 +77,12 @@ def test_arrays_of_the_host_and_of_the_device_give_arrays_of_the_device():
         )
 
 
-def test_summands_are_float32_where_statistics_are_of_the_type_of_the_filters():
+def test_biases_are_float32_where_statistics_are_of_the_type_of_the_filters():
     w, of = FP16.encode(W), {name: FP16.encode(X) for name, X in OF.items()}
-    filters, summands = norm.fold(w, **of)
+    filters, biases = norm.fold(w, **of)
     assert filters.shape == w.shape and filters.dtype == np.float16
-    assert summands.shape == (4,) and summands.dtype == np.float32
-    assert np.allclose(summands, norm.fold(W, **{name: FP16.decode(X).astype(np.float32) for name, X in of.items()})[1])
+    assert biases.shape == (4,) and biases.dtype == np.float32
+    assert np.allclose(biases, norm.fold(W, **{name: FP16.decode(X).astype(np.float32) for name, X in of.items()})[1])
 
 
 @pytest.mark.needs("torch")
@@ -92,30 +92,30 @@ def test_tensors_of_the_host_give_tensors(name):
 
     w, of = torch.from_numpy(W).to(getattr(torch, name)), {key: torch.from_numpy(X) for key, X in OF.items()}
     expected = norm.fold(W, **OF)  # ones, which both types hold
-    filters, summands = norm.fold(w, **of)
-    assert filters.dtype == w.dtype and summands.dtype == torch.float32
-    assert np.allclose(filters.float(), expected[0], rtol=2**-7) and np.allclose(summands, expected[1])
+    filters, biases = norm.fold(w, **of)
+    assert filters.dtype == w.dtype and biases.dtype == torch.float32
+    assert np.allclose(filters.float(), expected[0], rtol=2**-7) and np.allclose(biases, expected[1])
 
 
 def test_a_layer_of_a_matrix_is_folded_too():
     w, of = np.random.default_rng(0).standard_normal((5, 7)).astype(np.float32), layer(5, 1)
-    filters, summands = norm.fold(w, **of)
+    filters, biases = norm.fold(w, **of)
     x = np.random.default_rng(1).standard_normal((4, 7)).astype(np.float32)
     y = x @ w.T + of["bias"]
     running = {name: of[name] for name in ("running_mean", "running_variance")}
     expected = norm.batch_norm(y, of["weight"], of["beta"], training=False, **running)
-    assert np.allclose(x @ filters.T + summands, expected, atol=1e-5)
+    assert np.allclose(x @ filters.T + biases, expected, atol=1e-5)
 
 
-def test_summands_are_added_as_the_notes_say():
-    y, summands = (
+def test_biases_are_added_as_the_notes_say():
+    y, biases = (
         np.random.default_rng(0).standard_normal((2, 3, 4, 4)).astype(np.float32),
         np.arange(3, dtype=np.float32),
     )
-    expected = np.maximum(y + summands[:, None, None], 0)
-    zeros, ones = np.zeros_like(summands), np.ones_like(summands)
+    expected = np.maximum(y + biases[:, None, None], 0)
+    zeros, ones = np.zeros_like(biases), np.ones_like(biases)
     options = {"running_mean": zeros, "running_variance": ones, "eps": 0, "training": False, "relu": True}
-    assert norm.batch_norm(y, None, summands, y=y, **options) is y
+    assert norm.batch_norm(y, None, biases, y=y, **options) is y
     assert (y == expected).all()
 
 
@@ -137,7 +137,7 @@ REFUSED = {
     "whole numbers": (changed(w=W.astype(int)), "w holds int64: give float32 or float16 or bfloat16"),
     "bits": (changed(w=W.astype(np.uint16)), 'say format="bfloat16" if these are bits of that'),
     "another format": (changed(format="float8_e4m3"), "float8_e4m3 is not computed here: give float32"),
-    "other summands": (changed(bias=np.ones(4)), "bias holds float64: convert it to float32"),
+    "other biases": (changed(bias=np.ones(4)), "bias holds float64: convert it to float32"),
     "fewer channels": (changed(weight=OF["weight"][:3]), "weight is 3, and there are 4 filters: give a value for each"),
     "filters of a transposed convolution": (changed(w=W.swapaxes(0, 1)), "bias is 4, and there are 3 filters"),
     "a vector": (changed(w=OF["bias"]), "w is of shape (4,): give filters, K x C x taps"),

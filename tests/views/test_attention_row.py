@@ -41,6 +41,18 @@ def test_the_sentence_names_the_key_with_the_highest_score(view):
     assert view.data["stats"][0][1] == ["3", f"{S[best]:.2f}", f"{P[best]:.0%}", "100%"]
 
 
+def test_keys_with_the_same_score_are_named_together():
+    S = np.log(np.float32([[2, 2, 1], [1, 1, 1], [1, 2, 1]]))
+    P, V = np.exp(S) / np.exp(S).sum(1, keepdims=True), np.ones((3, 2), np.float32)
+    says = attention_row(WORDS, {"ties": (S, P, V, P @ V)}).data["say"]
+    assert "`the` and `cat` score highest, 0.69, and get **40%** each, before `sat` 20%. O is" in says[0]
+    assert "`the`, `cat` and `sat` score highest, 0.00, and get **33%** each. O is" in says[1]
+    assert "`cat` scores highest, 0.69, and gets **50%**, before `the` 25% and `sat` 25%. O is" in says[2]
+    S = np.zeros((4, 4), np.float32)
+    says = attention_row([*WORDS, "."], {"ties": (S, S + 0.25, S[:, :2], S[:, :2])}).data["say"]
+    assert "4 keys score highest, 0.00, and get **25%** each. O is" in says[0]
+
+
 def test_a_causal_query_sees_no_later_key(view):
     assert [stats[0] for stats in view.data["stats"][1]] == ["1", "2", "3"]
     assert (unpack(view.data["visible"])[1] == np.tri(3)).all()

@@ -48,7 +48,7 @@ def test_three_tiles_of_a_line_stay_in_the_cache(view):
     assert lines(view, 0, CURRENT) == 48 and lines(view, 0, OUTSIDE) == 0
     assert lines(view, 0, CURRENT) + lines(view, 0, OTHER) == 64
     assert view.data["say"][0].startswith(
-        "T = 16: the three tiles have 48 lines, the cache has room for 64; all of them stay in it. "
+        "T = 16: the three tiles have 48 lines, and the cache has room for 64. All of their lines stay in it. "
     )
 
 
@@ -60,7 +60,7 @@ def test_the_tile_of_b_alone_stays_where_three_are_too_large(view):
 def test_tiles_of_32_fill_the_cache_with_one_of_them(view):
     assert lines(view, 2, CURRENT) + lines(view, 2, OUTSIDE) == 3 * 64
     assert lines(view, 2, OUTSIDE, array=1) > 0
-    assert "**128 of them were evicted** before their product ended" in view.data["say"][2]
+    assert "**128 of their lines were evicted** before the product ended" in view.data["say"][2]
 
 
 def test_the_boxes_are_whole_tiles(view):

@@ -150,7 +150,7 @@ def test_a_pixel_that_no_window_meets_is_nowhere():
 
 
 def test_tiles_of_another_problem_are_refused():
-    with pytest.raises(ValueError, match="is no tile of the matrix"):
+    with pytest.raises(ValueError, match="does not fill x_tile with a tile of the matrix"):
         lowering(stored(PLAIN), gathered(conv.Forward(2, 2, 6, 6, 4, 3, 3, dilation_w=2)), shape=(2, 2, 6, 6))
 
 
@@ -162,7 +162,7 @@ def test_all_blocks_must_be_recorded():
 def test_the_shape_of_the_images_is_asked_for_where_it_cannot_be_seen():
     with pytest.raises(ValueError, match=r"does not hold images of N, C, H, W = \(2, 2, 6, 5\)"):
         lowering(stored(PLAIN), shape=(2, 2, 6, 5))
-    with pytest.raises(ValueError, match="fills no global array lowered"):
+    with pytest.raises(ValueError, match="does not fill a global array lowered"):
         lowering(stored(PLAIN), shape=(2, 2, 6, 6), matrix="lowered")
 
 

@@ -69,7 +69,7 @@ def test_a_sentence_says_what_a_lane_does(traces):
     assert len(say) == 32
     assert say[7] == (
         "Lane 7 of warp 0 computes **64 outputs**, in 8 rows and 8 columns. "
-        "It loads the same of `A_tile` as 7 others and of `B_tile` as 3 others."
+        "It loads the same values of `A_tile` as 7 others and of `B_tile` as 3 others."
     )
 
 

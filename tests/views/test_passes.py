@@ -102,7 +102,7 @@ def test_bytes_are_those_of_the_trace(of_ladder):
     assert values[5] == ["10", f"{10 * 4 * LAYER.C * LAYER.values:,}", "-"], (
         "nothing is fewer than the first run itself"
     )
-    assert values[-1] == ["2", f"{2 * 4 * LAYER.C * LAYER.values:,}", "5 times"]
+    assert values[-1] == ["2", f"{2 * 4 * LAYER.C * LAYER.values:,}", "5x"]
 
 
 def test_parts_of_a_pass_count_and_small_arrays_do_not():

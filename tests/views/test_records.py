@@ -77,7 +77,7 @@ def test_computed_limits_stand_at_their_bars():
     assert shown(view)[1][-1] == ["computed limit", "625", ""]
     assert "500, limit 625" in view.data["charts"]["wide"]
     assert view.data["legend"][-1] == ("|", "fg", "computed limit")
-    with pytest.raises(ValueError, match="limits stand at bars, and this chart has lines"):
+    with pytest.raises(ValueError, match="limits are drawn on bars, and this chart has lines"):
         records(record(), "", x="queries", limits={"mma": 625.0})
 
 

@@ -1,4 +1,4 @@
-"""The schedule view tells what happened in an order of the warps, and where the orders part."""
+"""The schedule view tells what happened in an order of the warps, and where the orders begin to differ."""
 
 import re
 
@@ -83,7 +83,7 @@ def test_sentences_say_who_does_what_and_with_whom_it_races(view):
     read, write = int(lines[6]), int(lines[7])
     assert late["say"][0].startswith("Step 1 of 12: **warp 0** writes `hand[0:32]` at line")
     assert late["say"][2] == f"Step 3 of 12: the barrier in line {lines[5]} opens, since all warps have come."
-    racing = next(say for say in late["say"] if "Here the orders part" in say)
+    racing = next(say for say in late["say"] if "Here the orders begin to differ" in say)
     assert f"**warp 1** reads `hand[0]` and `hand[33:64]` at line {read}" in racing
     assert "**Race**: warp 0 wrote there in step 5; nothing made it come first." in racing
     assert "`hand[0]` is 1 now, and 0 in the order that ends with `out[31]` = 32 and `out[63]` = 0." in racing
@@ -104,8 +104,8 @@ def test_ends_are_marked_as_right_or_wrong_where_somebody_can_say_so(view, explo
 
 def test_it_begins_where_the_orders_part(view):
     late = order(view, LATE)
-    assert "Here the orders part" in late["say"][late["start"]]
-    assert "Here the orders part" in view.sentence
+    assert "Here the orders begin to differ" in late["say"][late["start"]]
+    assert "Here the orders begin to differ" in view.sentence
 
 
 def test_the_array_holds_what_was_written_so_far(view):

@@ -51,7 +51,7 @@ def test_each_sum_is_written_out(view):
     assert first == f"Pixels of column 0: {d[2, 0]:g} - {d[0, 0]:g} = **{d[2, 0] - d[0, 0]:g}**."
     below = say[steps.index([ROWS, 5])]
     assert below.endswith(f"= **{sums[1, 1] + sums[1, 2]:g}**.")
-    assert say[steps.index([PRODUCTS, 0])] == "`U` times `V`, place by place: **16 products**, and no more follow."
+    assert say[steps.index([PRODUCTS, 0])] == "`U` times `V`, element by element: **16 products**, and no more follow."
     output = say[steps.index([OUT_ROWS, 3])]
     assert f"= **{of['y'][1, 1]:g}**. It is an **output**." in output
     size = np.abs(np.outer([0, 1, -1, 1], [0, 1, -1, 1]) * of["M"]).sum()

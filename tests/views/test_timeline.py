@@ -36,7 +36,7 @@ def test_generations_follow_the_published_figures(tmp_path):
     rows = view.data["table"]["rows"]
     assert [row[0] for row in rows] == ["V100", "A100 SXM", "H100 SXM", "B200"]
     assert [row[-1] for row in rows] == ["67", "", "", ""]
-    assert "67 kernels" in view.data["charts"]["wide"]
+    assert "67 steps" in view.data["charts"]["wide"]
     view.save_png(tmp_path / "view.png", dpi=40)
     timeline("A title", IDEAS).save_png(tmp_path / "view.png", dpi=40)
     with pytest.raises(ValueError, match="at least two"):

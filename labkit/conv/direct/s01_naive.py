@@ -10,7 +10,8 @@ Costs of T = C / groups * R * S taps, for a stride of 1, no padding, whole block
     16 * (1 + S // 2 / S / 4) + 1       sectors per warp and tap: 16 of x, more where a pair lies in two, and 1 of w
     0                                   bytes of shared memory per block
 
-Limited by the sectors that L1 must deliver; `s02_coalesced` runs the warp along rows.
+Limited by look-ups in L1: at least 17 cache lines per warp and tap, one per cycle. `s02_coalesced` runs the warp along
+rows.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""All images at once become one matrix, and one matrix product by the fastest fp32 step does the rest.
+"""All images at once become one matrix, and one matmul by the fastest fp32 step computes all outputs.
 
 Rows of the matrix are the taps of a filter, counted over C, R and S. Columns are the outputs of a channel, counted over
 N, P and Q. A first launch copies each pixel to all elements that need it. The product has a row per filter, in which

@@ -1,8 +1,8 @@
 """Tiles of 6 x 6 pixels with 4 x 4 outputs: a quarter of the multiplications, and fewer floats between the transforms.
 
-A tile takes 36 products for 144, and its 36 pixels make 16 outputs: 2.25 floats of V for a pixel, where F(2x2, 3x3) has
-4. The transforms cost more additions, and their coefficients, up to 8 and down to 1/24, more digits: errors are some
-five times those of F(2x2, 3x3). (Lavin and Gray, 2015, section 4.3.)
+A tile takes 36 products instead of 144, and its 36 pixels make 16 outputs: 2.25 floats of V per pixel, where
+F(2x2, 3x3) has 4. The transforms cost more additions, and their coefficients, up to 8 and down to 1/24, more digits:
+errors are some five times those of F(2x2, 3x3). (Lavin and Gray, 2015, section 4.3.)
 
 Costs, where tiles fit:
 

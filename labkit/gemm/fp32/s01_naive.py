@@ -9,7 +9,7 @@ Costs, for a K that fills whole sectors:
     17          sectors per warp and k: 16 of A, 1 of B
     0           bytes of shared memory per block
 
-Limited by the sectors that L1 must deliver; `s02_coalesced` lets `x` count columns.
+Limited by look-ups in L1: 17 cache lines per warp and k, one per cycle; `s02_coalesced` lets `x` count columns.
 """
 
 import numpy as np

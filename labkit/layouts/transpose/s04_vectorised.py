@@ -15,7 +15,7 @@ Costs for elements of B bytes, and whole tiles:
     B / 32                              sectors written per element
     TILE * (TILE * B + 16)              bytes of shared memory per block
     1                                   barriers per block
-    TILE**2 * B / 512 * (64 / B - 4)    bank conflicts per block: a warp's store takes 16 or 32 passes instead of 4
+    TILE**2 * B / 512 * (64 / B - 4)    bank conflicts per block: a warp's store takes 16 or 32 wavefronts, not 4
 
 Takes rows that are whole vectors, on both sides. With elements of 4 bytes, limited by memory. Elements of 2 bytes take
 twice the wavefronts, and these conflicts still cost some percent on an H100; `s05_swizzled` removes them.

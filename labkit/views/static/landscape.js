@@ -242,7 +242,7 @@ const view = {
       const recorded = here.some(kernel => kernel.measured[gpus.value]);
       const all = `${here.length} kernel${here.length === 1 ? '' : 's'} at this precision`;
       const counted = here.length === 0 ? emptiness().join(' ')
-        : `Of ${all}, ${here.length - right || 'none'} stand to the left of it, where memory is the roof, and ${right || 'none'} to the right.`
+        : `Of ${all}, ${here.length - right || 'none'} are to the left of it, where memory is the roof, and ${right || 'none'} to the right.`
         + (recorded ? '' : ' Nothing is recorded for them on this GPU.');
       ui.say(said, `\`${figures.name}\` at ${precision()}: DRAM moves ${three(figures.dram_gb_s / 1000)} TB/s, arithmetic goes to `
         + `${speed(figures.peaks[precision()])}, and the two meet at **${three(corner)} FLOP/byte**. ${counted}`);

@@ -111,7 +111,7 @@ const view = {
     const stats = ui.element('div', {class: 'stats'}, right);
     const numbers = Object.entries(data.stats).map(([label, value]) => [ui.stat(label, stats), value]);
     ui.legend([['hot', 'this lane'], ['C', 'its warp', 0.75], ['C', 'its block', 0.25],
-      ...loaded.map(({array, role}) => [role, `loads the same of ${array}`, 0.75])]);
+      ...loaded.map(({array, role}) => [role, `loads the same values of ${array}`, 0.75])]);
     return step => { for (const [show, value] of numbers) show(Array.isArray(value) ? value[step] : value); };
   },
 };

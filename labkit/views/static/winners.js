@@ -190,7 +190,7 @@ const view = {
       else ui.say(said, `${start} ${of}, ranked first ${told}.`);
     }
     ui.legend([...Object.entries(looks).map(([family, [colour, letter]]) => [colour, `${letter}: ${family}`, 0.5]),
-      ['card', '● timed, and the fastest'], ['card', '+4% timed: the prediction took so much longer than the fastest'],
+      ['card', '● timed, and the fastest'], ['card', '+4% timed: the predicted algorithm took 4% longer than the fastest'],
       ['card', '○ timed with another number of filters, for which another family is predicted'],
       ...(choices.length > 1 ? [['card', `2.0x: speed relative to the best ${formats[0]}, the stronger the faster`]] : [])]);
     follow();

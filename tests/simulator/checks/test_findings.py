@@ -651,7 +651,7 @@ def shared_transpose(x, y):
 def test_bank_conflicts_are_told_and_padding_ends_them():
     finding = only(shared_transpose, 1, 32, numbers(32, 32), zeros(32, 32))
     assert (finding.kind, finding.line) == ("bank-conflict", line_of(shared_transpose, "= s[t, row]"))
-    assert "takes 32.0 passes through the banks of shared memory, where 1 would do. " in finding.message
+    assert "takes 32.0 wavefronts of shared memory on average, where 1 would do. " in finding.message
     assert "32 times as long as it has to be: 992 cycles more in the whole launch." in finding.fact
     assert finding.remedy.startswith("Pad the rows by one element")
     padded = kernel_in(text_of(shared_transpose).replace("(32, 32)", "(32, 33)"))
