@@ -94,3 +94,17 @@ def test_a_picture_that_is_gone_looks_no_more(shell):
     del view
     after_a_cell(shell)
     assert not shell.events.callbacks["post_run_cell"]
+
+
+@pytest.mark.needs("chromium")
+def test_an_outdated_picture_says_so_and_fades(browser, tmp_path):
+    view = memory(run(cell(2)), array="x")
+    view.data["outdated"] = "`scale`"
+    view.save_html(tmp_path / "page.html")
+    page = browser.new_page()
+    page.goto((tmp_path / "page.html").as_uri())
+    assert page.get_by_role("status").first.inner_text() == (
+        "scale has changed since this picture was made: run its cell again."
+    )
+    assert page.locator(".body.stale canvas").count() > 0
+    page.close()

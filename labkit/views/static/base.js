@@ -129,6 +129,9 @@ function labkitMount(host, view, send) {
     const heading = element('h2', {}, root);
     heading.append(...labkitParts(data.title));
     const say = element('p', {class: 'say', id: `labkit-say-${Math.random()}`, 'aria-live': 'polite'}, root);
+    if (data.outdated) {   // the notebook has another kernel of that name by now
+      element('p', {class: 'wait', role: 'status'}, root).append(...labkitParts(`${data.outdated} has changed since this picture was made: run its cell again.`));
+    }
     const painters = [];
     let colours = {};
     const ui = {
@@ -248,6 +251,7 @@ function labkitMount(host, view, send) {
     };
     ui.footer = element('div', {class: 'footer'}, root);
     const gone = element('p', {class: 'wait', role: 'status'}, root);
+    ui.body.classList.toggle('stale', Boolean(data.outdated));
     const started = view.start(ui, data);
     const follow = typeof started === 'function' ? started : null;
     if (started?.update) {
