@@ -119,27 +119,29 @@ def test_a_guess_kept_with_enter_is_compared(lab):
     assert lab.complaints == []
 
 
-def answer(lab, slug, exercise):
-    """Open a chapter, and run its setup, an exercise's solution and its check."""
+def answer(lab, slug, *exercises):
+    """Open a chapter, and run its setup, solutions of exercises and their checks."""
     name = book_contents().chapter(slug).name
     solved = nbformat.read(places.folder("notebooks") / "solutions" / f"{name}.ipynb", as_version=4)
     sources = {cell.id: cell.source for cell in solved.cells}
     lab.open(f"{name}.ipynb")
-    for cell in (f"{slug}-code-001", f"exercise-{exercise}", f"check-{exercise}"):
-        lab.edit(cell, sources[cell])
-    lab.cell(f"check-{exercise}").get_by_text("solved").first.wait_for()
-    lab.save()
+    lab.edit(f"{slug}-code-001", sources[f"{slug}-code-001"])
+    for id in exercises:
+        for cell in (f"exercise-{id}", f"check-{id}"):
+            lab.edit(cell, sources[cell])
+        lab.cell(f"check-{id}").get_by_text("solved").first.wait_for()
     lab.stop_kernels()
 
 
 def shown_progress(lab, notebook):
-    """The sentence on progress in a copy of the first chapter, run anew."""
+    """The sentence on progress in a copy of the first chapter, run in a new kernel."""
     lab.open(notebook)
     setup, cell = (next(each for each in lab.cells() if word in each["source"]) for word in ("import", "progress()"))
     for each in (setup, cell):
         lab.edit(each["id"], each["source"])
-    lab.cell(cell["id"]).get_by_text("exercises solved").first.wait_for()
-    said = lab.cell(cell["id"]).get_by_text("exercises solved").first.inner_text()
+    sentence = lab.cell(cell["id"]).get_by_text("exercises solved").first
+    sentence.wait_for()
+    said = sentence.inner_text()
     lab.save()
     lab.stop_kernels()
     return said
@@ -148,18 +150,13 @@ def shown_progress(lab, notebook):
 def test_progress_outlives_restarts_and_newer_editions(tmp_path):
     workspace, newer = tmp_path / "mine", tmp_path / "newer"
     first = f"{book_contents().chapters[0].name}.ipynb"
-    with _lab.serve(workspace) as served:
-        with _lab.browse(*served) as lab:
-            answer(lab, "start-here", "pass-it-on")
-            answer(lab, "first-gpu-matmul", "write-saxpy")
-            assert shown_progress(lab, first).startswith("2 of ")
-        with _lab.browse(*served) as lab:  # every kernel has ended
-            assert shown_progress(lab, first).startswith("2 of ")
-    newer.mkdir()
-    text = (places.folder("notebooks") / first).read_text(encoding="utf-8")
-    (newer / first).write_text(text.replace("In a circle", "Now in a circle"), encoding="utf-8")
-    assert "newer edition" in copy_chapters(workspace, newer)[0]
     with _lab.serve(workspace) as served, _lab.browse(*served) as lab:
+        answer(lab, "first-gpu-matmul", "write-saxpy", "rows-and-columns")
+        assert shown_progress(lab, first).startswith("2 of ")
+        newer.mkdir()
+        text = (places.folder("notebooks") / first).read_text(encoding="utf-8")
+        (newer / first).write_text(text.replace("In a circle", "Now in a circle"), encoding="utf-8")
+        assert "newer edition" in copy_chapters(workspace, newer)[0]
         assert shown_progress(lab, first.replace(".ipynb", " (2).ipynb")).startswith("2 of ")
 
 

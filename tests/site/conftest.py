@@ -17,7 +17,7 @@ from labkit.bench._lab import find_chromium
 
 SITE = places.CHECKOUT / "site"
 SOURCES = "conf.py", "index.md", "reference.rst", "functions.rst", "static", "templates"
-SAMPLE = "start-here", "tiled-gemm", "glossary"  # a race, a prediction, playgrounds
+SAMPLE = "tiled-gemm", "glossary"  # a prediction, playgrounds, orders of a race
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 
 
@@ -54,7 +54,7 @@ def address(pages):
     server.shutdown()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # one that outlived its file would keep other files from opening theirs
 def browser():
     from playwright.sync_api import sync_playwright
 
