@@ -18,8 +18,8 @@ NOTEBOOKS = places.folder("notebooks")
 SOURCES = sorted(NOTEBOOKS.glob("source/*.md"))
 TINY = """# A tiny chapter
 
-After [](chapter:batchnorm-fused), before [the layouts of chapter {}](chapter:layouts-nhwc) and
-[](exercise:pad-the-pixels).
+After [](chapter:flash-attention-2-and-3), before [the decoding of chapter {}](chapter:decoding-and-few-bits) and
+[](exercise:verify-a-draft).
 """
 
 
@@ -88,15 +88,14 @@ def test_an_exercise_stands_in_one_chapter(book):
 
 
 BOOK = read_contents(NOTEBOOKS)
-NORM = BOOK.chapter("batchnorm-fused")
-LAYOUTS = int(BOOK.chapter("layouts-nhwc").number)  # in the book; in the longer one it is the tiny chapter's
-PADDED = f"{LAYOUTS + 1}.{BOOK.number('pad-the-pixels').partition('.')[2]}"
-ATTENTION = int(BOOK.chapter("attention-and-online-softmax").number) + 1  # in the longer book
+BEFORE = BOOK.chapter("flash-attention-2-and-3")
+DECODING = int(BOOK.chapter("decoding-and-few-bits").number)  # in the book; in the longer one it is the tiny chapter's
+DRAFT = f"{DECODING + 1}.{BOOK.number('verify-a-draft').partition('.')[2]}"
 
 
 @pytest.fixture(scope="module")
 def longer(tmp_path_factory):
-    """A copy of the book, with a chapter more before the layouts, built."""
+    """A copy of the book, with a chapter more before its last, which alone must run again; built."""
     folder = tmp_path_factory.mktemp("book")
     hidden = shutil.ignore_patterns("__pycache__", "*.pyc")
     for name in ("labkit", "notebooks", "kernels"):
@@ -105,7 +104,7 @@ def longer(tmp_path_factory):
         shutil.copy(places.CHECKOUT / name, folder)
     (folder / "notebooks" / "source" / "tiny.md").write_text(TINY, encoding="utf-8")
     toc = (folder / "notebooks" / "toc.yml").read_text(encoding="utf-8")
-    line = "  - layouts-nhwc: "
+    line = "  - decoding-and-few-bits: "
     assert toc.count(line) == 1
     toc = toc.replace(line, f"  - tiny: a dwarf\n{line}")
     (folder / "notebooks" / "toc.yml").write_text(toc, encoding="utf-8")
@@ -122,26 +121,26 @@ def cells(path):
 @pytest.mark.skipif(places.CHECKOUT is None, reason="builds a copy of a checkout")
 def test_a_chapter_is_inserted_by_a_file_and_a_line(longer):
     names = [path.stem for path in sorted(longer.glob("*.ipynb"))]
-    tiny, layouts = LAYOUTS, f"{LAYOUTS + 1}-layouts-nhwc"
+    tiny, decoding = DECODING, f"{DECODING + 1}-decoding-and-few-bits"
     assert names == [path.stem for path in sorted(longer.glob("solutions/*.ipynb"))]
-    assert {f"{tiny}-tiny", layouts} <= {*names} and f"{LAYOUTS}-layouts-nhwc" not in names
-    assert f"{ATTENTION}-attention-and-online-softmax" in names
+    assert {f"{tiny}-tiny", decoding} <= {*names} and f"{DECODING}-decoding-and-few-bits" not in names
     readme = (longer.parent / "README.md").read_text(encoding="utf-8")
-    assert f"\n| {tiny} | A tiny chapter | a dwarf |\n| {LAYOUTS + 1} | Layouts: NCHW and NHWC | the sectors" in readme
+    assert f"\n| {tiny} | A tiny chapter | a dwarf |\n| {DECODING + 1} | Decoding, and few bits | pages of" in readme
     (cell,) = cells(longer / f"{tiny}-tiny.ipynb").values()
     assert cell.source == (
-        f"# {tiny} · A tiny chapter\n\nAfter [chapter {NORM.number}]({NORM.name}.ipynb), before "
-        f"[the layouts of chapter {LAYOUTS + 1}]({layouts}.ipynb) and\n[exercise {PADDED}]({layouts}.ipynb)."
+        f"# {tiny} · A tiny chapter\n\nAfter [chapter {BEFORE.number}]({BEFORE.name}.ipynb), before "
+        f"[the decoding of chapter {DECODING + 1}]({decoding}.ipynb) and\n[exercise {DRAFT}]({decoding}.ipynb)."
     )
 
 
 @pytest.mark.skipif(places.CHECKOUT is None, reason="builds a copy of a checkout")
 def test_what_stands_behind_it_has_new_numbers_and_the_same_ids(longer):
-    old, new = f"{LAYOUTS}-layouts-nhwc", f"{LAYOUTS + 1}-layouts-nhwc"
+    old, new = f"{DECODING}-decoding-and-few-bits", f"{DECODING + 1}-decoding-and-few-bits"
     before, after = cells(NOTEBOOKS / "solutions" / f"{old}.ipynb"), cells(longer / "solutions" / f"{new}.ipynb")
     assert [*after] == [*before]
-    assert after["check-pad-the-pixels"].source == before["check-pad-the-pixels"].source
-    assert f"### Exercise {PADDED} · Pad the pixels (" in "\n".join(cell.source for cell in after.values())
-    assert f"✓ {PADDED} Pad the pixels: solved" in str(after["check-pad-the-pixels"].outputs)
-    elsewhere = "\n".join(cell.source for cell in cells(longer / f"{NORM.name}.ipynb").values())
-    assert f"[chapter {LAYOUTS + 1}]({new}.ipynb)" in elsewhere and old not in elsewhere
+    assert after["check-verify-a-draft"].source == before["check-verify-a-draft"].source
+    title = exercise("verify-a-draft").title
+    assert f"### Exercise {DRAFT} · {title} (" in "\n".join(cell.source for cell in after.values())
+    assert f"✓ {DRAFT} {title}: solved" in str(after["check-verify-a-draft"].outputs)
+    elsewhere = "\n".join(cell.source for cell in cells(longer / f"{BEFORE.name}.ipynb").values())
+    assert f"({new}.ipynb)" in elsewhere and old not in elsewhere
