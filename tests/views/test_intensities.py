@@ -17,6 +17,15 @@ def test_the_sentence_says_which_routines_are_beyond_the_ridge():
     assert view.data["table"]["rows"] == [["64", "0.21", "10.7"], ["128", "0.23", "21.3"]]
 
 
+def test_one_routine_or_several_reach_the_ridge():
+    one = {"gemm": COUNTED["gemm"]}, {"gemm": FORMULAS["gemm"]}
+    assert intensities("A title", *one).sentence.endswith(" It reaches the ridge of the H100 SXM, 20 FLOP/byte.")
+    low = intensities("A title", *one, precision="float16 tensor").sentence
+    assert low.endswith(" It does not reach the ridge of the H100 SXM, 295 FLOP/byte.")
+    two = {"gemm": COUNTED["gemm"], "wide": {128: 30}}, {"gemm": FORMULAS["gemm"], "wide": FORMULAS["gemm"]}
+    assert intensities("A title", *two).sentence.endswith(" All reach the ridge of the H100 SXM, 20 FLOP/byte.")
+
+
 def test_the_letter_of_the_size():
     view = intensities("Only gemm grows", COUNTED, FORMULAS, size="h")
     assert view.sentence.startswith("At h = 128, ") and view.data["table"]["columns"][0] == "h"
