@@ -68,8 +68,14 @@ def _sentence(counted, size, n, ridge, gpu):
     values = {name: counts[n] for name, counts in counted.items() if n in counts}
     reached = join([f"`{name}` makes **{short_number(value)}**" for name, value in values.items()])
     beyond = [f"`{name}`" for name, value in values.items() if value >= ridge]
-    which = f"of these only {join(beyond)}" if 0 < len(beyond) < len(values) else "all of these" if beyond else "none"
-    return f"At {size} = {n:,}, {reached} FLOP/byte. Beyond the ridge of the {gpu}, at {short_number(ridge)}: {which}."
+    if len(values) == 1:
+        verdict = "It reaches" if beyond else "It does not reach"
+    elif 0 < len(beyond) < len(values):
+        verdict = f"Only {join(beyond)} {'reach' if len(beyond) > 1 else 'reaches'}"
+    else:
+        verdict = "All reach" if beyond else "None reaches"
+    ridge = f"the ridge of the {gpu}, {short_number(ridge)} FLOP/byte"
+    return f"At {size} = {n:,}, {reached} FLOP/byte. {verdict} {ridge}."
 
 
 def _draw(axes, counted, formulas, sizes, size, ridge, ridge_name):

@@ -11,10 +11,19 @@ FORMULAS = {"dot": lambda n: 0.25, "gemm": lambda n: n / 6}
 def test_the_sentence_says_which_routines_are_beyond_the_ridge():
     view = intensities("Only gemm grows", COUNTED, FORMULAS)
     assert view.sentence == (
-        "At n = 128, dot makes 0.23 and gemm makes 21.3 FLOP/byte. Beyond the ridge of the H100 SXM, at 20: of these "
-        "only gemm."
+        "At n = 128, dot makes 0.23 and gemm makes 21.3 FLOP/byte. Only gemm reaches the ridge of the H100 SXM, "
+        "20 FLOP/byte."
     )
     assert view.data["table"]["rows"] == [["64", "0.21", "10.7"], ["128", "0.23", "21.3"]]
+
+
+def test_one_routine_or_several_reach_the_ridge():
+    one = {"gemm": COUNTED["gemm"]}, {"gemm": FORMULAS["gemm"]}
+    assert intensities("A title", *one).sentence.endswith(" It reaches the ridge of the H100 SXM, 20 FLOP/byte.")
+    low = intensities("A title", *one, precision="float16 tensor").sentence
+    assert low.endswith(" It does not reach the ridge of the H100 SXM, 295 FLOP/byte.")
+    two = {"gemm": COUNTED["gemm"], "wide": {128: 30}}, {"gemm": FORMULAS["gemm"], "wide": FORMULAS["gemm"]}
+    assert intensities("A title", *two).sentence.endswith(" All reach the ridge of the H100 SXM, 20 FLOP/byte.")
 
 
 def test_the_letter_of_the_size():
@@ -23,11 +32,11 @@ def test_the_letter_of_the_size():
 
 
 @pytest.mark.parametrize(
-    ("gpu", "precision", "end"), [("H100 SXM", "float16 tensor", ": none."), ("T4", "float32", ".")]
+    ("gpu", "precision", "ridge"), [("H100 SXM", "float16 tensor", "295"), ("T4", "float32", "25.3")]
 )
-def test_another_ridge_is_that_of_the_gpu_and_precision(gpu, precision, end):
+def test_another_ridge_is_that_of_the_gpu_and_precision(gpu, precision, ridge):
     view = intensities("Only gemm grows", COUNTED, FORMULAS, gpu, precision)
-    assert view.sentence.endswith(end)
+    assert view.sentence.endswith(f" None reaches the ridge of the {gpu}, {ridge} FLOP/byte.")
     assert f"ridge of {gpu}, {precision}" in view.data["charts"]["wide"]
 
 
