@@ -55,7 +55,7 @@ def cluster(trace: Trace, x: str = "x", y: str = "y", sums: str = "moments") -> 
         "chip yet.",
         f"Each block copies its piece into its own shared memory. **{count} of `{x}` are read, each once.**",
         f"Each block sums its own piece. The means of the {blocks} pieces differ: from {min(means):.2f} to "
-        f"{max(means):.2f}. No block knows the channel's mean.",
+        f"{max(means):.2f}. No block has the channel's mean yet.",
         *(
             f"Exchange, {target + 1} of {blocks}: every block writes its {per_block} numbers into the shared memory of "
             f"**block {target}**. Nothing goes through `{x}` or `{y}`."
