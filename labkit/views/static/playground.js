@@ -100,7 +100,8 @@ const view = {
       if (fold) found.append(fold);
       if (!next.findings.length) ui.element('p', {text: 'Nothing found: no errors, no advice.'}, found);
     }
-    update(data);
+    const atStart = run => Object.entries(data.positions).every(([name, at]) => run.positions[name] === at);
+    update(runs.length ? {...data, ...runs.find(atStart)} : data);   // in a page the first picture is one of its runs
     ui.onStop(() => { clearTimeout(timer); picture?.stop(); });
     return {update};
   },
