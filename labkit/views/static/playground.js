@@ -73,7 +73,7 @@ const view = {
       else if (asked === null) positions = {...next.positions};
       for (const {name, input, show} of inputs) { input.value = positions[name]; show(); }
       stage.classList.toggle('stale', Boolean(next.error || next.stale));
-      if (asked === null) wait.textContent = next.stale ? 'The kernel has changed since: press "run again".' : '';
+      if (asked === null) wait.textContent = next.stale ? 'The kernel has changed. Guess what that does to the picture, then press "run again".' : '';
       stage.toggleAttribute('inert', Boolean(next.error));
       for (const told of [counted, found]) told.classList.toggle('stale', Boolean(next.error || next.stale));
       if (next.shown && (!next.error || !picture)) draw(next.shown);
