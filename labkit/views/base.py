@@ -88,14 +88,15 @@ class View:
 
     def to_html(self) -> str:
         """Return a whole HTML page that needs no kernel and no network."""
-        data = json.dumps(self.page_data(), allow_nan=False).replace("</", "<\\/")
+        content = self.page_data()
+        data = json.dumps(content, allow_nan=False).replace("</", "<\\/")
         return (
             '<!doctype html><html lang="en"><head><meta charset="utf-8">'
             '<meta name="viewport" content="width=device-width">'
             f"<title>{html.escape(strip_marks(self.title))}</title>"
             f'<style>{read_static("base.css")}</style></head><body class="labkit-page">'
             f'<script type="application/json" id="labkit-data">{data}</script>'
-            f'<script type="module">{self.module()}\nlabkitPage("{self.id}");</script></body></html>'
+            f'<script type="module">{self.page_module(content)}\nlabkitPage("{self.id}");</script></body></html>'
         )
 
     def page_data(self) -> dict:
@@ -105,6 +106,10 @@ class View:
     def module(self) -> str:
         """Return the JavaScript of this view: base.js and its own."""
         return read_static("base.js") + read_static(f"{self.script}.js")
+
+    def page_module(self, data: dict) -> str:
+        """Return the JavaScript that a page with this data needs."""
+        return self.module()
 
     def save_html(self, path):
         """Write the view as a page that opens anywhere, offline."""

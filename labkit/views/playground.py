@@ -107,12 +107,22 @@ class Playground(View):
 
     def module(self):
         """Return JavaScript with every view's file by name: only a successful run decides which view is shown."""
-        scripts = {name: read_static(f"{name}.js") for name in INNER_SCRIPTS}
+        return self._module_with(INNER_SCRIPTS)
+
+    def page_module(self, data):
+        """Return JavaScript with the views that the page's runs show: a page has no kernel that could show another."""
+        return self._module_with({state["shown"]["script"] for state in data["kept"] if state["shown"]})
+
+    def _module_with(self, names):
+        scripts = {name: read_static(f"{name}.js") for name in sorted(names)}
         views = ",\n".join(f"{name}: (() => {{\n{text}\nreturn view;\n}})()" for name, text in scripts.items())
         return read_static("base.js") + f"const inner = {{\n{views}\n}};\n" + read_static("playground.js")
 
     def page_data(self):
-        """Run a few positions of the sliders for the page: each slider's ends and middle."""
+        """Run a few positions of the sliders for the page: each slider's ends and middle.
+
+        The first picture is in the page once: among the runs.
+        """
         states, shown, trace, counters_before = [], self._shown, self.trace, self._before
         start = self.data["positions"]
         corners = {name: sorted({0, len(v) // 2, len(v) - 1}) for name, v in self.choices.items()}
@@ -125,7 +135,7 @@ class Playground(View):
                 states.append(self._state(positions))
         self._shown, self.trace, self._before = shown, trace, counters_before
         states.sort(key=lambda state: list(state["positions"].values()))
-        return {**self.data, "kept": states}
+        return {**self.data, "shown": None, "kept": states}
 
     def _state(self, positions):
         values = {name: self.choices[name][at] for name, at in positions.items()}

@@ -46,3 +46,8 @@ def test_as_html_it_says_the_same():
     html = unescape(re.sub("<style>.*?</style>|<p>.*?</p>|<[^>]*>", "", found._repr_html_(), flags=re.S))
     expected = [f"{line[0]}{line[1]}".rstrip() if line else "   ⋮" for line in found.lines]
     assert [line.rstrip() for line in html.splitlines()] == expected
+
+
+def test_it_can_be_folded():
+    plain, folded = diff(*PAIRS[0])._repr_html_(), diff(*PAIRS[0], folded="What changed")._repr_html_()
+    assert "<details>" not in plain and folded.count("<details><summary>What changed</summary><p>") == 1

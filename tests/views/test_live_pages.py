@@ -91,6 +91,17 @@ def test_a_quick_hand_ends_at_its_last_position(live, played):
     assert page.evaluate("runs()") <= 3
 
 
+def test_an_edited_kernel_waits_for_a_guess(live, played):
+    page = live(played)
+    said = page.get_by_text('Guess what that does to the picture, then press "run again".')
+    assert said.count() == 0
+    page.evaluate("data => mounted[0].show({...data, stale: true})", played.page_data())
+    assert said.is_visible() and page.locator(".stale canvas").count() > 0
+    page.get_by_role("button", name="run again").click()
+    page.wait_for_timeout(400)
+    assert said.count() == 0 and page.locator(".stale").count() == 0
+
+
 def test_a_kernel_that_is_gone_is_said(live, played):
     dead = "() => { throw new Error('Cannot send'); }"
     page = live(played, send=dead)

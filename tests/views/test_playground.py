@@ -11,6 +11,7 @@ from IPython.core.events import EventManager, available_events
 from labkit import cuda
 from labkit.gemm.fp32.s03_tiled import tiled
 from labkit.views import memory, playground
+from labkit.views.playground import INNER_SCRIPTS
 
 STRIDE = 1
 
@@ -250,3 +251,11 @@ def test_advice_that_is_left_aside_is_not_counted():
     counted, uncounted = (playground(walk, setup_walk, advice=advice, STRIDE=[4], n=[64]) for advice in (True, False))
     assert counted.sentence.endswith("1 piece of advice.")
     assert uncounted.sentence.endswith("no errors.")
+
+
+def test_a_page_holds_the_scripts_and_the_first_picture_of_its_runs_once(view):
+    page = view.to_html()
+    drawn = [script for script in INNER_SCRIPTS if f"\n{script}: (() => {{" in page]
+    assert drawn == ["memory"] and len(page) < len(view.module()) / 2
+    data = json.loads(page.split('id="labkit-data">')[1].split("</script>")[0])
+    assert data["shown"] is None and view.data["shown"] in [state["shown"] for state in data["kept"]]

@@ -2,7 +2,7 @@
 
 `cp.async` copies 16 bytes from global to shared memory without a register, and the thread does not wait. A block keeps
 STAGES tiles of A and of B in a ring: while it multiplies one, the copies of the next STAGES - 1 are in flight. Blocks
-take the tiles of C in groups of rows, so that concurrent blocks share rows and columns in L2.
+take the tiles of C, now 128 x 256, in groups of rows, so that concurrent blocks share rows and columns in L2.
 
 Costs, for 16-bit formats and sides that are multiples of the tile:
 

@@ -73,7 +73,7 @@ const view = {
       else if (asked === null) positions = {...next.positions};
       for (const {name, input, show} of inputs) { input.value = positions[name]; show(); }
       stage.classList.toggle('stale', Boolean(next.error || next.stale));
-      if (asked === null) wait.textContent = next.stale ? 'The kernel has changed since: press "run again".' : '';
+      if (asked === null) wait.textContent = next.stale ? 'The kernel has changed. Guess what that does to the picture, then press "run again".' : '';
       stage.toggleAttribute('inert', Boolean(next.error));
       for (const told of [counted, found]) told.classList.toggle('stale', Boolean(next.error || next.stale));
       if (next.shown && (!next.error || !picture)) draw(next.shown);
@@ -100,7 +100,8 @@ const view = {
       if (fold) found.append(fold);
       if (!next.findings.length) ui.element('p', {text: 'Nothing found: no errors, no advice.'}, found);
     }
-    update(data);
+    const atStart = run => Object.entries(data.positions).every(([name, at]) => run.positions[name] === at);
+    update(runs.length ? {...data, ...runs.find(atStart)} : data);   // in a page the first picture is one of its runs
     ui.onStop(() => { clearTimeout(timer); picture?.stop(); });
     return {update};
   },
