@@ -4,6 +4,7 @@ import ast
 import math
 import re
 import sys
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -56,16 +57,19 @@ ALIKE = {"conv/fft"}  # whose later steps are the tiled one with other products 
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
+@cache
 def imports(path):
     """Full names of what a module imports, inside functions too."""
     package = ["labkit", *path.relative_to(PACKAGE).parent.parts]
+    names = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) + 1 - node.level] if node.level else []
             origin = ".".join([*base, *filter(None, [node.module])])
-            yield from (f"{origin}.{alias.name}" for alias in node.names)
+            names += [f"{origin}.{alias.name}" for alias in node.names]
+    return names
 
 
 def room(path):
