@@ -10,7 +10,7 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-from labkit.book.show import RULES
+from labkit.book.show import RULES, fold
 from labkit.checking.source import python_function
 from labkit.ladder import Step
 
@@ -29,11 +29,15 @@ DIFF_RULES = [
 
 @dataclass(frozen=True)
 class Diff:
-    """Lines of two steps, marked "-" (only before), "+" (only after) or " "; None where equal lines are left out."""
+    """Lines of two steps, marked "-" (only before), "+" (only after) or " "; None where equal lines are left out.
+
+    `folded` is the line that a reader clicks to see them; empty if they are not folded.
+    """
 
     before: str
     after: str
     lines: tuple[tuple[str, str] | None, ...]
+    folded: str = ""
 
     def __repr__(self):
         shown = ["   ..." if line is None else f"{line[0]} {line[1]}" for line in self.lines]
@@ -43,19 +47,22 @@ class Diff:
         rows = "".join(map(_row, self.lines))
         title = f"<p><code>{escape(self.before)}</code> → <code>{escape(self.after)}</code></p>"
         style = f"<style>{' '.join(RULES + DIFF_RULES)}</style>"
-        return (
-            f'{style}{title}<div class="labkit-listing labkit-diff">'
+        listing = (
+            f'{title}<div class="labkit-listing labkit-diff">'
             f'<pre style="white-space: pre-wrap; word-break: normal">{rows}</pre></div>'
         )
+        return style + (fold(self.folded, listing) if self.folded else listing)
 
 
-def diff(before: Step, after: Step) -> Diff:
+def diff(before: Step, after: Step, folded: str = "") -> Diff:
     """Compare the constants and kernels of two steps of a ladder.
 
     Parameters
     ----------
     before, after
         Steps, such as `step("fp32", "tiled")`.
+    folded
+        For a long list of changes: the line that a reader clicks to see it.
     """
     old, new = _constants_and_kernel(before), _constants_and_kernel(after)
     lines: list[tuple[str, str] | None] = []
@@ -71,7 +78,7 @@ def diff(before: Step, after: Step) -> Diff:
             lines += equal
         else:
             lines += [*equal[:head], None, *equal[len(equal) - tail :]]
-    return Diff(before.name, after.name, tuple(lines))
+    return Diff(before.name, after.name, tuple(lines), folded)
 
 
 def _constants_and_kernel(step) -> list[str]:

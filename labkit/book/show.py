@@ -70,11 +70,11 @@ class Listing:
     def _repr_html_(self):
         text = _highlighted_html(self.lines, PythonLexer)
         for helper in self.helpers:
-            text += _fold(f"{helper.title}, which it uses", _highlighted_html(helper.lines, PythonLexer))
+            text += fold(f"{helper.title}, which it uses", _highlighted_html(helper.lines, PythonLexer))
         if self.cuda_cpp:
             twin = _highlighted_html(enumerate(self.cuda_cpp.splitlines(), 1), CudaLexer)
-            text += _fold(f"{self.title} in CUDA C++", twin)
-        return f"<style>{' '.join(RULES)}</style>" + (_fold(self.folded, text) if self.folded else text)
+            text += fold(f"{self.title} in CUDA C++", twin)
+        return f"<style>{' '.join(RULES)}</style>" + (fold(self.folded, text) if self.folded else text)
 
 
 def show(step: Any, folded: str = "") -> Listing:
@@ -118,7 +118,8 @@ def _highlighted_html(lines, lexer):
     return f'<div class="labkit-listing"><pre style="{style}">{"".join(rows)}</pre></div>'
 
 
-def _fold(title, content):
+def fold(title: str, content: str) -> str:
+    """Return HTML of a line that opens what stands behind it."""
     return f"<details><summary>{escape(title)}</summary>{content}</details>"
 
 

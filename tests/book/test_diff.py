@@ -46,3 +46,10 @@ def test_as_html_it_says_the_same():
     html = unescape(re.sub("<style>.*?</style>|<p>.*?</p>|<[^>]*>", "", found._repr_html_(), flags=re.S))
     expected = [f"{line[0]}{line[1]}".rstrip() if line else "   ⋮" for line in found.lines]
     assert [line.rstrip() for line in html.splitlines()] == expected
+
+
+def test_a_long_list_is_folded():
+    steps = gemm.step("tensor", "wgmma"), gemm.step("tensor", "persistent")
+    html = diff(*steps, folded="wgmma -> persistent")._repr_html_()
+    assert "<details><summary>wgmma -&gt; persistent</summary><p>" in html and html.endswith("</details>")
+    assert "<details>" not in diff(*steps)._repr_html_()
