@@ -5,11 +5,11 @@ const view = {
     const {names, kept, bits, fields, slots, addresses, groups} = data;
     if (names.length > 1) ui.menu('operand', names, data, chosen => ({...kept[chosen], names, kept}));
     const LINE = 32, CELL = 26, NAMES = 18, BLOCK = NAMES + CELL + 34, LEFT = 2;
-    const write = (g, text, x, y, colour = 'fg', align = 'left', font = '12px system-ui, sans-serif') => {
+    const write = (g, text, x, y, colour = 'fg', font = '12px system-ui, sans-serif') => {
       g.fillStyle = ui.colour(colour);
       g.font = font;
-      g.textAlign = align;
-      g.fillText(text, x, y);
+      g.textAlign = 'left';
+      g.fillText(text, x, y, g.canvas.clientWidth - x);
     };
     const field = number => fields.find(({first, bits}) => first <= number && number < first + bits);
     ui.canvas({
@@ -35,9 +35,9 @@ const view = {
         g.textBaseline = 'alphabetic';
         for (const {name, first, bits: count, words} of fields) {
           const x = left(first + count - 1), y = top(first), last = first + count - 1;
-          write(g, width > 600 ? name : name.replace('base offset', 'base'), x, y - 5, 'fg', 'left', '600 12px system-ui, sans-serif');
+          write(g, width > 600 ? name : name.replace('base offset', 'base'), x, y - 5, 'fg', '600 12px system-ui, sans-serif');
           write(g, words[ui.step], x, y + CELL + 14);
-          if (width > 600) write(g, `bits ${last}-${first}`, x, y + CELL + 28, 'dim', 'left', '11px system-ui, sans-serif');
+          if (width > 600) write(g, `bits ${last}-${first}`, x, y + CELL + 28, 'dim', '11px system-ui, sans-serif');
         }
       },
     });
@@ -48,7 +48,7 @@ const view = {
         const gap = width < 500 ? 12 : 44, wide = (width - (groups - 1) * gap) / groups, w = wide / 8, read = slots[ui.step];
         const start = addresses[ui.step], row = Math.floor(start / 128) * 128, vector = Math.floor(start % 128 / 16);
         g.textBaseline = 'alphabetic';
-        write(g, 'the first rows of the operand, 128 bytes each', 0, 12, 'fg', 'left', '600 12px system-ui, sans-serif');
+        write(g, 'the first rows of the operand, 128 bytes each', 0, 12, 'fg', '600 12px system-ui, sans-serif');
         for (let group = 0; group < groups; group++) {
           const x = group * (wide + gap);
           write(g, `byte ${(row + 1024 * group).toLocaleString('en')}`, x, TOP - 7);
