@@ -47,11 +47,11 @@ class Diff:
         rows = "".join(map(_row, self.lines))
         title = f"<p><code>{escape(self.before)}</code> → <code>{escape(self.after)}</code></p>"
         style = f"<style>{' '.join(RULES + DIFF_RULES)}</style>"
-        text = (
+        listing = (
             f'{title}<div class="labkit-listing labkit-diff">'
             f'<pre style="white-space: pre-wrap; word-break: normal">{rows}</pre></div>'
         )
-        return style + (fold(self.folded, text) if self.folded else text)
+        return style + (fold(self.folded, listing) if self.folded else listing)
 
 
 def diff(before: Step, after: Step, folded: str = "") -> Diff:

@@ -105,6 +105,7 @@ def _array_infos(launch):
     ]
     for number, a in enumerate(launch.program.allocations.values()):
         shape, address = launch.shared_layout[number] if a.space == "shared" else (a.shape, 0)
+        address += a.first_byte or 0  # of one among several arrays in dynamic memory
         infos.append(_array_info(a, shape, c_strides(shape), address))
     return tuple(infos)
 

@@ -11,6 +11,8 @@ from labkit.views.chained_fragments import chained_fragments
 from labkit.views.cluster import cluster
 from labkit.views.collapse import collapse
 from labkit.views.compare_outputs import compare_outputs
+from labkit.views.curves import curves
+from labkit.views.descriptor import descriptor
 from labkit.views.divergence import divergence
 from labkit.views.dq_sums import dq_sums
 from labkit.views.filtering import filtering
@@ -52,6 +54,7 @@ from labkit.views.rotation import rotation
 from labkit.views.schedule import schedule
 from labkit.views.score_tiles import score_tiles
 from labkit.views.sectors import sectors
+from labkit.views.shape_ratios import shape_ratios
 from labkit.views.shuffles import shuffles
 from labkit.views.spectral_product import spectral_product
 from labkit.views.spectrum import spectrum
@@ -79,15 +82,15 @@ from labkit.views.wraparound import wraparound
 
 __all__ = [
     "Idea", "Rung", "Standing", "agreement", "attention_errors", "attention_row", "banks", "butterflies", "cache",
-    "cached_tiles", "ceilings", "chained_fragments", "cluster", "collapse", "compare_outputs", "divergence", "dq_sums",
-    "filtering", "findings", "format_map", "fragments", "generations", "grid_to_lane", "hit_rates", "inspector",
-    "intensities", "io_curve", "key_order", "ladder", "landscape", "latency_hiding", "lowered_sizes", "lowering",
-    "mbarriers", "memory", "memory_order", "misses", "number_line", "occupancy", "outputs", "passes", "pipeline",
-    "pixel_rows", "playground", "predict", "ragged", "records", "register_file", "relative", "rescaled_output",
-    "rescaling", "roofline", "rotation", "schedule", "score_tiles", "sectors", "shuffles", "spectral_product",
-    "spectrum", "split_cache", "suitability", "swizzle", "terms", "tile_errors", "tile_sizes", "tile_transform",
-    "tiling", "timeline", "transposing", "variance_errors", "verdicts", "walks", "warp_loads", "warp_timeline", "waves",
-    "whole_ladder", "window", "winners", "workspace_limits", "wraparound",
+    "cached_tiles", "ceilings", "chained_fragments", "cluster", "collapse", "compare_outputs", "curves", "descriptor",
+    "divergence", "dq_sums", "filtering", "findings", "format_map", "fragments", "generations", "grid_to_lane",
+    "hit_rates", "inspector", "intensities", "io_curve", "key_order", "ladder", "landscape", "latency_hiding",
+    "lowered_sizes", "lowering", "mbarriers", "memory", "memory_order", "misses", "number_line", "occupancy", "outputs",
+    "passes", "pipeline", "pixel_rows", "playground", "predict", "ragged", "records", "register_file", "relative",
+    "rescaled_output", "rescaling", "roofline", "rotation", "schedule", "score_tiles", "sectors", "shape_ratios",
+    "shuffles", "spectral_product", "spectrum", "split_cache", "suitability", "swizzle", "terms", "tile_errors",
+    "tile_sizes", "tile_transform", "tiling", "timeline", "transposing", "variance_errors", "verdicts", "walks",
+    "warp_loads", "warp_timeline", "waves", "whole_ladder", "window", "winners", "workspace_limits", "wraparound",
 ]  # fmt: skip
 
 for _name, _view in [(name, globals()[name]) for name in __all__]:

@@ -10,7 +10,7 @@ import jupytext
 # Pictures that move when a reader steps, drags or chooses; the others stand still: charts, listings, a page.
 MOVING = set(
     "attention_row banks butterflies cache cached_tiles chained_fragments cluster collapse "
-    "compare_outputs divergence dq_sums filtering format_map fragments grid_to_lane inspector io_curve "
+    "compare_outputs descriptor divergence dq_sums filtering format_map fragments grid_to_lane inspector io_curve "
     "key_order ladder landscape latency_hiding lowering mbarriers memory memory_order number_line "
     "occupancy outputs passes pipeline pixel_rows playground ragged register_file rescaled_output "
     "rescaling rotation schedule score_tiles sectors shuffles spectral_product spectrum split_cache "
@@ -21,6 +21,7 @@ CHARTS = {
     "agreement",
     "attention_errors",
     "ceilings",
+    "curves",
     "findings",
     "generations",
     "hit_rates",
@@ -30,6 +31,7 @@ CHARTS = {
     "records",
     "relative",
     "roofline",
+    "shape_ratios",
     "student_page",
     "tile_errors",
     "timeline",

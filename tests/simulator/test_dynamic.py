@@ -6,11 +6,12 @@ from cells import kernel_in, line_of
 from numba import float32, float64, int8, int32, int64, uint32
 
 import labkit
-from labkit import cuda
+from labkit import cuda, ptx
 from labkit.simulator.errors import LaunchError
 from labkit.simulator.explorer.schedules import explore
 
 THREADS = 64
+SECOND_BYTE = 8 * THREADS  # of two arrays
 PAIR = np.dtype([("low", np.int32), ("high", np.float32)])
 
 
@@ -278,3 +279,17 @@ def in_two_phases(out):
 
 def test_memory_that_one_name_takes_over_from_another_is_meant():
     assert "same-memory" not in {f.kind for f in simulated(in_two_phases, result()).findings}
+
+
+@cuda.jit
+def two_arrays(out):
+    first = ptx.shared_array(0, (2, THREADS), float32)
+    second = ptx.shared_array(SECOND_BYTE, THREADS, float32)
+    t = cuda.threadIdx.x
+    first[0, t] = second[t] = t
+    out[cuda.grid(1)] = int64(first[0, t] + second[t])
+
+
+def test_a_trace_says_where_each_of_several_arrays_begins():
+    trace = simulated(two_arrays, result(), shared_bytes=12 * THREADS)
+    assert trace.array("second").base_address == trace.array("first").base_address + SECOND_BYTE

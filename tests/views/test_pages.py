@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import labkit
-from labkit import attention, conv, cuda, formats
+from labkit import attention, conv, cuda, formats, gemm
 from labkit.gemm.fp32 import s03_tiled
 from labkit.loops import SMALL_CPU, trace
 from labkit.views import (
@@ -19,6 +19,7 @@ from labkit.views import (
     cached_tiles,
     chained_fragments,
     collapse,
+    descriptor,
     divergence,
     dq_sums,
     filtering,
@@ -121,6 +122,7 @@ VIEWS = [
     "memory_order",
     "transposing",
     "shuffles",
+    "descriptor",
 ]
 
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(120)]
@@ -170,6 +172,11 @@ def stored_as_an_mma_does(S, P):
 
 def chained():
     return labkit.simulate(stored_as_an_mma_does, 1, 32, np.zeros((16, 16), np.float32), np.zeros((16, 8), np.uint32))
+
+
+def multiplied_by_wgmma():
+    A, B = (np.zeros((rows, 128), np.uint16) for rows in (128, 256))
+    return gemm.step("tensor", "wgmma").simulate(A, B, np.zeros((128, 256), np.uint16)).traces[0]
 
 
 def shares_of_dq():
@@ -305,6 +312,7 @@ def pages(tmp_path_factory):
             },
         ),
         "warp_timeline": warp_timeline({"wgmma": in_tiles, "again": in_tiles}, {"K_tiles": "scores"}),
+        "descriptor": descriptor(multiplied_by_wgmma()),
         "records": records("gemm", "A ladder", where={"problem": "4096x4096x4096"}, peak=True),
         "rescaling": rescaling([0, 100], *rows_of_two()),
         "warp_loads": warp_loads({"once": product, "again": product}),

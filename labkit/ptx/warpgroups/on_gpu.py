@@ -23,23 +23,27 @@ from labkit.ptx.intrinsics import (
 )
 from labkit.ptx.matrices.on_gpu import DEPTH, accumulators, check_accumulators
 from labkit.ptx.warpgroups import K_MAJOR, MN_MAJOR
+from labkit.ptx.warpgroups.descriptors import (
+    ADDRESS_MASK,
+    LEADING,
+    LEADING_NOT_USED,
+    SWIZZLED_128,
+    UNIT_BYTES,
+)
 
-# Descriptor of a tile with rows of 128 swizzled bytes: eight rows are 1024 bytes apart, and the top bits are the mode.
-# Bits 16 to 29 hold the stride between the tiles of an MN-major operand; K-major operands do not use them. (PTX ISA,
-# "Matrix Descriptor Format", and "Strides" of the canonical layouts.)
-SWIZZLED_128 = (1024 >> 4) << 32 | 1 << 62
-NOT_USED = 1 << 16
+UNIT_SHIFT = UNIT_BYTES.bit_length() - 1
 MN_COLUMNS = 64  # of a tile of an MN-major operand
 
 
 def descriptor(context, builder, array_type, index_type, array, index, major):
     """Return the descriptor of a tile in shared memory, which `wgmma` takes."""
     address = shared_address(context, builder, array_type, index_type, array, index)
-    start = builder.lshr(builder.and_(address, constant(0x3FFFF)), constant(4))
-    tile_stride = constant(NOT_USED)
+    start = builder.lshr(builder.and_(address, constant(ADDRESS_MASK)), constant(UNIT_SHIFT))  # from bit 0 on
+    tile_stride = constant(LEADING_NOT_USED)
     if major == MN_MAJOR and array_type.ndim > 2:
         strides = cgutils.unpack_tuple(builder, context.make_array(array_type)(context, builder, array).strides)
-        tile_stride = builder.shl(builder.lshr(builder.trunc(strides[-3], I32), constant(4)), constant(16))
+        tile_units = builder.lshr(builder.trunc(strides[-3], I32), constant(UNIT_SHIFT))
+        tile_stride = builder.shl(tile_units, constant(LEADING.first))
     low = builder.zext(builder.or_(start, tile_stride), I64)
     return builder.or_(low, constant(SWIZZLED_128, I64))
 
