@@ -72,6 +72,7 @@ from labkit.views.variance_errors import variance_errors
 from labkit.views.verdicts import verdicts
 from labkit.views.walks import walks
 from labkit.views.warp_loads import warp_loads
+from labkit.views.warp_states import warp_states
 from labkit.views.warp_timeline import warp_timeline
 from labkit.views.waves import waves
 from labkit.views.whole_ladder import Rung, whole_ladder
@@ -90,7 +91,8 @@ __all__ = [
     "rescaled_output", "rescaling", "roofline", "rotation", "schedule", "score_tiles", "sectors", "shape_ratios",
     "shuffles", "spectral_product", "spectrum", "split_cache", "suitability", "swizzle", "terms", "tile_errors",
     "tile_sizes", "tile_transform", "tiling", "timeline", "transposing", "variance_errors", "verdicts", "walks",
-    "warp_loads", "warp_timeline", "waves", "whole_ladder", "window", "winners", "workspace_limits", "wraparound",
+    "warp_loads", "warp_states", "warp_timeline", "waves", "whole_ladder", "window", "winners", "workspace_limits",
+    "wraparound",
 ]  # fmt: skip
 
 for _name, _view in [(name, globals()[name]) for name in __all__]:

@@ -32,6 +32,7 @@ CHARTS = {
     "relative",
     "roofline",
     "shape_ratios",
+    "warp_states",
     "student_page",
     "tile_errors",
     "timeline",

@@ -1,4 +1,4 @@
-"""What chapters say of clocks, power and the bits of operands is what the record of tensor cores has."""
+"""What chapters say of clocks, power, the bits of operands and waiting warps is what the records have."""
 
 import pytest
 
@@ -53,3 +53,15 @@ def test_the_same_bits_are_equally_fast_in_both_formats():
     assert f"to {few['clock_mhz']:,.0f} MHz with 7 bits, to {many['clock_mhz']:,.0f} MHz with 10 bits" in text
     assert f"Zeros draw {zeros['power_w']:.0f} W, and the clock is {zeros['clock_mhz']:,.0f} MHz" in text
     assert {round(row["power_w"], -2) for row in (bf16, few, many)} == {700}
+
+
+def test_what_warps_wait_for_is_recorded():
+    def percent(step, *states):
+        rows = results.load("stalls", H100).select(step=step, state=list(states))
+        return round(sum(row["percent"] for row in rows))
+
+    assert f"at {percent('pipelined', 'busy')}% the tensor cores are still not busy" in prose("feeding-tensor-cores")
+    assert percent("pipelined", "global memory", "shared memory") < 16, "copies and fragments hardly make warps wait"
+    assert percent("pipelined", "arithmetic units", "an earlier instruction") > 50
+    assert percent("tuned", "issue an instruction", "ready, another warp issues") == 75, "three quarters"
+    assert "in three quarters of the time, a warp issues or could issue" in prose("register-tiles")

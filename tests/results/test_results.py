@@ -208,6 +208,10 @@ QUOTIENTS = (
     *("rows three_reads", "forward online", "forward q_outer"),
 )
 LEFT_OPEN = {kernel: {"flops"} for kernel in QUOTIENTS} | {  # and what tensor cores and copies do
+    "fp32 tuned": {"shared_store_wavefronts"},
+    "tensor mma": {"flops"},
+    "tensor pipelined": {"flops", "shared_store_wavefronts"} | OF_FRAGMENTS,
+    "tensor persistent": {"flops", "shared_store_wavefronts", "shared_atomic_wavefronts"} | OF_FRAGMENTS | OF_COPIES,
     "forward mma": {"flops"} | OF_FRAGMENTS,
     "forward persistent": {"flops", "shared_store_wavefronts", "shared_atomic_wavefronts"} | OF_FRAGMENTS | OF_COPIES,
 }
