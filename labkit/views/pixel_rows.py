@@ -127,9 +127,10 @@ def _sentence(pixels, vectors, corners, r, s, row):
     rows = pixels.shape[2]
     if row == rows:
         zeros = int((pixels[r, s, :, 0] < 0).sum())
+        filled = "1 row is a pixel" if rows - zeros == 1 else f"{rows - zeros} rows are pixels"
         return (
-            f"**Tap ({r}, {s})**, one more copy: the same {rows} windows, another offset. {rows - zeros} rows are "
-            f"pixels and {zeros} are zeros. No thread computed where they are."
+            f"**Tap ({r}, {s})**, one more copy: the same {rows} windows, another offset. {filled} and "
+            f"{zeros} {'is' if zeros == 1 else 'are'} zeros. No thread computed where they are."
         )
     n, h, w = corners[row]
     if n < 0:
