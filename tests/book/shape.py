@@ -23,7 +23,6 @@ CHARTS = {
     "ceilings",
     "findings",
     "generations",
-    "hit_rates",
     "intensities",
     "lowered_sizes",
     "misses",
