@@ -153,6 +153,26 @@ def lowered(x, matrix):
 
 
 @cuda.jit
+def lowered_3x3(x, matrix):
+    i = cuda.grid(1)
+    for t in range(9):
+        matrix[t, i] = x[i // 6 + t // 3, i % 6 + t % 3]
+
+
+@cuda.jit
+def racy(x, out, reads):
+    held = cuda.shared.array(64, np.float32)
+    i = cuda.threadIdx.x
+    held[i] = x[i]
+    out[i] = held[63 - i if reads else i]
+
+
+def setup_reads(reads):
+    """A launch in which threads read what others store without a barrier, or do not."""
+    return 1, 64, np.ones(64, np.float32), np.zeros(64, np.float32), reads
+
+
+@cuda.jit
 def last_word(out):
     if cuda.threadIdx.x % 32 == 0:
         out[0] = cuda.threadIdx.x // 32
@@ -319,6 +339,11 @@ def pages(tmp_path_factory):
         "suitability": suitability({"plain": conv.Forward(**small), "stride 2": conv.Forward(**small, stride_h=2)}),
         "workspace_limits": workspace_limits(conv.Forward(**small), (0, None)),
         "playground": playground(s03_tiled.tiled, setup, TILE=[4, 8]),
+        "racy": playground(racy, setup_reads, view=memory, reads=[0, 1]),
+        "law": lowering(
+            labkit.simulate(lowered_3x3, 1, 24, np.ones((6, 8), np.float32), np.empty((9, 24), np.float32)),
+            setting=(1, 0),
+        ),
         "mended": playground(
             scaled, setup_from_two, view=lambda run: (memory if run.grid[0] == 2 else tiling)(run), blocks=[2, 1, 3]
         ),
@@ -658,14 +683,33 @@ def test_a_playground_without_its_kernel_offers_the_kept_runs(show, pages):
     assert "tiles of 4 x 4" in page.locator(".labkit-view h2").nth(1).inner_text()
 
 
-def test_the_counters_stand_in_a_row_between_the_sliders_and_the_picture(show):
-    page = show("playground")
-    sliders, counters, picture = (
-        page.locator(f".labkit-view {part}").first.bounding_box() for part in (".sliders", ".counted", "canvas")
+def test_the_picture_of_a_playground_is_right_under_its_sliders_and_the_counters_in_a_row_below(show):
+    page = show("playground", width=930)
+    sliders, picture, counters, found = (
+        page.locator(f".labkit-view {part}").first.bounding_box()
+        for part in (".sliders", "canvas", ".counted", ".found")
     )
-    assert sliders["y"] + sliders["height"] <= counters["y"] and counters["y"] + counters["height"] < picture["y"]
+    assert sliders["y"] + sliders["height"] <= picture["y"] <= sliders["y"] + sliders["height"] + 70
+    assert picture["y"] + picture["height"] <= counters["y"] and counters["y"] + counters["height"] <= found["y"]
     first, second = (page.locator(".counted dd").nth(n).bounding_box() for n in range(2))
     assert first["y"] == second["y"] and first["x"] < second["x"]
+    inner = page.locator(".labkit-view .labkit-view")
+    assert inner.locator("h2").is_hidden() and "tiles of 8 x 8" in inner.get_attribute("aria-label")
+
+
+def test_errors_of_a_playground_stand_above_its_picture(show):
+    page = show("racy")
+    found, picture = page.locator(".found"), page.locator("canvas").first
+    assert "Error: Race" in found.inner_text() and found.bounding_box()["y"] < picture.bounding_box()["y"]
+    page.get_by_label("reads", exact=True).fill("0")
+    assert "Error" not in found.inner_text() and found.bounding_box()["y"] > picture.bounding_box()["y"]
+
+
+def test_the_size_of_a_lowered_matrix_has_its_curves_and_a_dot(show):
+    page = show("law", script=f"({RECORD_CANVAS_TEXTS})()")
+    texts = page.evaluate("() => texts")
+    factor = 3 * 3 * 4 * 6 / (6 * 8)
+    assert {"matrix, relative to images", "stride 1", "R = 1", f"{factor:.2f}x"} <= set(texts)
 
 
 def test_a_playground_whose_first_run_fails_shows_the_right_view_afterwards(show):
@@ -684,9 +728,13 @@ def test_a_chart_of_records_has_its_message_source_and_rows(show, pages):
     assert "NVIDIA H100 80GB HBM3, float32; baseline: cuBLAS fp32" in page.locator(".footer").inner_text()
     assert page.locator("[role=img] svg").count() == 1
     page.get_by_text("The data as a table").click()
-    cells = page.locator("details tbody td")
+    cells = page.locator("details tbody :is(th, td)")
     cells.first.wait_for()
     assert cells.all_inner_texts() == view.data["table"]["rows"][0]
+    heads = page.locator("details tbody th")
+    assert heads.evaluate_all("all => all.map(one => [one.scope, getComputedStyle(one).position])") == [
+        ["row", "static"]
+    ]
 
 
 def test_a_landscape_shows_the_roofs_of_the_gpu_and_precision_that_are_chosen(show):
