@@ -64,6 +64,7 @@ from labkit.views import (
     workspace_limits,
     wraparound,
 )
+from labkit.views.base import COLOURS
 from tests.views.test_cached_tiles import tiled
 from tests.views.test_key_order import ORDER
 from tests.views.test_key_order import run as packed_fours
@@ -321,7 +322,12 @@ def pages(tmp_path_factory):
             ["two", "words"],
             {
                 "all": (np.float32([[0, 1], [2, 0]]), np.full((2, 2), 0.5), np.eye(2), np.full((2, 2), 0.5)),
-                "causal": (np.float32([[0, -np.inf], [2, 0]]), np.float32([[1, 0], [0.9, 0.1]]), np.eye(2), np.eye(2)),
+                "causal": (
+                    np.float32([[0, -np.inf], [2, 0]]),
+                    np.float32([[1, 0], [0.9, 0.1]]),
+                    -np.eye(2),
+                    -np.eye(2),
+                ),
             },
         ),
         "warp_timeline": warp_timeline({"wgmma": in_tiles, "again": in_tiles}, {"K_tiles": "scores"}),
@@ -504,6 +510,79 @@ def test_every_view_is_drawn_in_both_themes_and_fits_a_narrow_page(show, name, s
     }).length"""
     assert page.evaluate(blank) == 0
 
+
+@pytest.mark.parametrize("name", ["winners", "suitability"])
+def test_a_map_that_is_wider_than_a_phone_scrolls_beside_its_names(show, name):
+    page = show(name, width=320)
+    cells = page.get_by_role("gridcell").get_by_role("button")
+    page.evaluate("() => document.querySelectorAll('.cells').forEach(map => { map.style.minWidth = '700px'; })")
+    page.evaluate("() => { document.querySelector('.wide').scrollLeft = 1000; }")
+    assert cells.last.evaluate("cell => cell.getBoundingClientRect().right") < 320
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 320
+    on_top = """head => {
+        const {left, top, width, height} = head.getBoundingClientRect();
+        return document.elementFromPoint(left + width / 2, top + height / 2) === head;
+    }"""
+    assert page.get_by_role("rowheader").first.evaluate(on_top), "a row's name stays"
+
+
+def test_what_a_warp_does_next_stands_below_a_line_that_is_narrow(show):
+    overlap = """() => [...document.querySelectorAll('.line .at:not([hidden])')].map(badge => {
+        const text = document.createRange(), {left, top} = badge.getBoundingClientRect();
+        text.selectNodeContents(badge.previousSibling);
+        const code = text.getBoundingClientRect();
+        return top >= code.bottom - 1 ? 'below' : left >= code.right ? 'beside' : 'on it';
+    })"""
+    for width, place in ((320, "below"), (1000, "beside")):
+        page = show("schedule", width=width)
+        page.locator(".labkit-view").focus()
+        page.keyboard.press("Home")
+        found = page.evaluate(overlap)
+        assert found and set(found) == {place}
+
+
+RECORD_BOXES = """(() => {
+    window.boxes = [];
+    for (const name of ['strokeRect', 'fillRect']) {
+        const draw = CanvasRenderingContext2D.prototype[name];
+        CanvasRenderingContext2D.prototype[name] = function (...box) {
+            boxes.push([name, String(this[name === 'fillRect' ? 'fillStyle' : 'strokeStyle']).toUpperCase(), ...box]);
+            draw.apply(this, box);
+        };
+    }
+})()"""
+
+
+def test_vermilion_is_for_what_a_step_touches(show):
+    page = show("spectrum")
+    hot = page.locator(".legend span", has=page.locator("i[style*=hot]"))
+    assert hot.all_inner_texts() == ["the chosen wave"]
+    boxes = show("lowering", script=RECORD_BOXES).evaluate("() => boxes")
+    meters = {colour for name, colour, *box in boxes if name == "fillRect" and box[3] == 12 and box[0] == 190}
+    assert meters == {COLOURS["A"].upper(), COLOURS["D"].upper()}, "images and matrix"
+    page = show("attention_row", script=RECORD_BOXES)
+    hollow = f"() => boxes.filter(([name, colour]) => name === 'strokeRect' && colour === '{COLOURS['C']}').length"
+    assert page.evaluate(hollow) == 0
+    page.get_by_label("run").select_option("causal")
+    assert page.evaluate(hollow) > 0 and "hollow: negative" in page.locator(".legend").inner_text()
+
+
+def test_reads_per_load_are_written_as_factors_are_everywhere(show):
+    page = show("tiling", script=f"({RECORD_CANVAS_TEXTS})()")
+    go_through(page)
+    texts = page.evaluate("() => texts") + page.locator(".stat b").all_inner_texts()
+    assert [text for text in texts if text[:1].isdigit() and text.endswith("x")]
+    assert not [text for text in texts if "\u00d7" in text]
+
+
+RECORD_CANVAS_TEXTS = """() => {
+    window.texts = [];
+    const draw = CanvasRenderingContext2D.prototype.fillText;
+    CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
+        texts.push(text);
+        draw.call(this, text, ...at);
+    };
+}"""
 
 CONTRAST = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")
 
@@ -750,16 +829,6 @@ def test_a_landscape_shows_the_roofs_of_the_gpu_and_precision_that_are_chosen(sh
     assert cells.nth(4).inner_text() == "" and page.evaluate(picture) != drawn
     page.get_by_label("precision", exact=True).select_option("float16 tensor")
     assert "meet at 206 FLOP/byte" in told.inner_text() and "Of 1 kernel at" in told.inner_text()
-
-
-RECORD_CANVAS_TEXTS = """() => {
-    window.texts = [];
-    const draw = CanvasRenderingContext2D.prototype.fillText;
-    CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
-        texts.push(text);
-        draw.call(this, text, ...at);
-    };
-}"""
 
 
 def test_a_landscape_without_a_kernel_at_the_precision_names_those_that_have_one(show):
