@@ -84,6 +84,7 @@ VIEWS = [
     "window",
     "whole_ladder",
     "lowering",
+    "law",
     "pixel_rows",
     "format_map",
     "occupancy",
@@ -936,6 +937,15 @@ def test_a_menu_masks_keys_and_the_step_is_the_query(show):
     assert sentence(page).startswith("two (query 1) sees 1 of 2 keys.")
     page.get_by_label("step forward").click()
     assert sentence(page).startswith("words (query 2) sees 2 of 2 keys. two scores highest, 2.00, and gets 90%")
+
+
+def test_words_keep_their_width_on_a_phone(show):
+    page = show("attention_row", width=200)
+    scroll, canvas = page.locator(".wide"), page.locator("canvas")
+    wide = canvas.bounding_box()["width"]
+    assert wide == 190 + 34 * 2 > scroll.bounding_box()["width"]
+    scroll.evaluate("scroll => { scroll.scrollLeft = 1000; }")
+    assert canvas.bounding_box()["x"] + wide < 200 and page.evaluate("document.documentElement.scrollWidth") <= 200
 
 
 def test_sliders_and_steps_move_the_sectors_of_each_layout(show):

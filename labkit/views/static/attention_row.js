@@ -44,11 +44,13 @@ const view = {
       g.restore();
     }
 
+    const LEAST = 190 + 34 * N;   // pixels in which the words can be told apart; a narrower page scrolls
+    const scroll = ui.element('div', {class: 'wide', tabindex: '0', role: 'group', 'aria-label': 'scores, probabilities, values and output'}, ui.body);
     ui.canvas({
-      label: 'scores, probabilities, values and output of one query', maxWidth: 960,
+      label: 'scores, probabilities, values and output of one query', parent: scroll, maxWidth: width => Math.max(LEAST, Math.min(960, width)),
       height: () => HEAD + SCORE + GAP + PROBABILITY + BELOW + d * CELL + 8,
       paint(g, width) {
-        const i = ui.step, wide = width >= 640, LEFT = wide ? 86 : 64, RIGHT = wide ? 210 : 88;
+        const i = ui.step, wide = width >= 640, LEFT = wide ? 86 : 74, RIGHT = wide ? 210 : 88;
         const step = (width - LEFT - RIGHT) / N, x = j => LEFT + j * step, fg = ui.colour('fg'), dim = ui.colour('dim');
         const longest = Math.max(...words.map(word => word.length)), small = Math.max(9, Math.min(11, step / 3.6));
         const top = HEAD + 8, zero = top + (SCORE - 16) * high / (high - low), probabilityTop = HEAD + SCORE + GAP;

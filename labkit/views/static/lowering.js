@@ -29,7 +29,7 @@ const view = {
       ui.name(g, name, 0, 12, colour);
       g.font = '12px system-ui, sans-serif';
       g.fillStyle = ui.colour('dim');
-      g.fillText(below, 0, 27);
+      g.fillText(below, 0, 27, g.canvas.clientWidth);
     }
     function cell(g, x, y, s, pixel, hot) {
       g.fillStyle = ui.colour('cell');
