@@ -121,7 +121,7 @@ const view = {
     });
 
     if (law) ui.canvas({
-      parent: right, maxWidth: width => Math.min(width, 320), height: () => 150,
+      parent: ui.element('div', {style: 'margin-top:10px'}, right), maxWidth: width => Math.min(width, 320), height: () => 150,
       label: `size of the matrix, relative to the images, over the side R of the filter: ${law.factors[law.at[0]][law.at[1]]} here`,
       paint(g, width, tall) {
         const LEFT = 38, RIGHT = 88, TOP = 20, BOTTOM = 18, {sides, factors, scale, at} = law;
