@@ -4,7 +4,7 @@ from labkit.views.agreement import agreement
 from labkit.views.attention_errors import attention_errors
 from labkit.views.attention_row import attention_row
 from labkit.views.butterflies import butterflies
-from labkit.views.cache import cache, hit_rates
+from labkit.views.cache import cache
 from labkit.views.cached_tiles import cached_tiles
 from labkit.views.ceilings import ceilings
 from labkit.views.chained_fragments import chained_fragments
@@ -85,7 +85,7 @@ __all__ = [
     "Idea", "Rung", "Standing", "agreement", "attention_errors", "attention_row", "banks", "butterflies", "cache",
     "cached_tiles", "ceilings", "chained_fragments", "cluster", "collapse", "compare_outputs", "curves", "descriptor",
     "divergence", "dq_sums", "filtering", "findings", "format_map", "fragments", "generations", "grid_to_lane",
-    "hit_rates", "inspector", "intensities", "io_curve", "key_order", "ladder", "landscape", "latency_hiding",
+    "inspector", "intensities", "io_curve", "key_order", "ladder", "landscape", "latency_hiding",
     "lowered_sizes", "lowering", "mbarriers", "memory", "memory_order", "misses", "number_line", "occupancy", "outputs",
     "passes", "pipeline", "pixel_rows", "playground", "predict", "ragged", "records", "register_file", "relative",
     "rescaled_output", "rescaling", "roofline", "rotation", "schedule", "score_tiles", "sectors", "shape_ratios",

@@ -134,7 +134,8 @@ def draw_still(figure, data, step):
             stills.write(values, j, k, f"{value:g}", fontsize=7)
     values.set_yticks(range(columns), features, fontsize=7)
     values.tick_params(labelleft=True)
-    output.barh(range(columns), O[step], 0.7, color=COLOURS["C"])
+    fills = [COLOURS["C"] if value >= 0 else "none" for value in O[step]]  # hollow: negative
+    output.barh(range(columns), O[step], 0.7, color=fills, edgecolor=COLOURS["C"])
     output.set(xlim=(min(0, V.min()), V.max()), ylim=(columns - 0.5, -0.5))
     output.set_yticks(range(columns), [f"{value:.2f}" for value in O[step]], fontsize=7)
     output.set_title(f"O of {words[step]}", fontsize=9, loc="left", weight="bold", color=COLOURS["fg"])

@@ -1,6 +1,5 @@
-"""A cache at work: reuse, hits and misses of every element, and the hit rates of several runs."""
+"""A cache at work: reuse, hits and misses of every element."""
 
-from collections.abc import Mapping
 from math import prod
 
 import numpy as np
@@ -13,7 +12,7 @@ from labkit.table import count_text
 from labkit.trace import Trace
 from labkit.views.base import COLOURS, View, layout_data, pack, pack_lanes, table, unpack
 from labkit.views.replay import Replay, replay_launch, replay_loop
-from labkit.views.wording import ANY_TRACE, block_name, check_trace, check_traces, element_name, elements_in
+from labkit.views.wording import ANY_TRACE, block_name, check_trace, element_name, elements_in
 
 
 def cache(trace: Trace | LoopTrace, cpu: str | Cpu | None = None, steps: int = 2000) -> View:
@@ -58,26 +57,6 @@ def cache(trace: Trace | LoopTrace, cpu: str | Cpu | None = None, steps: int = 2
     total = len(replay.array) + replay.left_out
     part = f", the first {len(replay.array):,} of {total:,} accesses" if replay.left_out else ""
     return View("cache", f"Cache: {subject} while `{trace.kernel}` runs{part}", data, _draw_still)
-
-
-def hit_rates(traces: Mapping[str, Trace | LoopTrace]) -> View:
-    """Compare how much of what several runs read was in L1, such as the same kernel with other tiles.
-
-    Parameters
-    ----------
-    traces : mapping
-        A name for each run, such as its tile, and its trace.
-    """
-    check_traces("hit_rates", traces)
-    rates = {str(name): trace.counters.l1_hit_rate for name, trace in traces.items()}
-    best = max(rates, key=rates.__getitem__)
-    bars = [{"label": name, "value": rate, "text": f"{rate:.1%}", "best": name == best} for name, rate in rates.items()]
-    data = {
-        "say": f"**{best}** is served best: L1 had {rates[best]:.1%} of what it asked for.",
-        "bars": bars,
-        "table": table(("run", "L1 hit rate"), ((name, f"{rate:.2%}") for name, rate in rates.items())),
-    }
-    return View("bars", "L1 hit rates", data, _draw_still_bars)
 
 
 def _sentences(replay: Replay):
@@ -155,14 +134,3 @@ def _draw_still(figure, data, step):
         axes.imshow(shade.reshape(prod(info["shape"][:-1]), -1), cmap="Blues", vmin=0, vmax=1, interpolation="nearest")
         axes.set_title(info["name"], color=COLOURS["fg"], fontsize=10)
         axes.set(xticks=[], yticks=[])
-
-
-def _draw_still_bars(figure, data, step):
-    figure.set_size_inches(6, 0.45 * len(data["bars"]) + 0.8)
-    axes = figure.add_subplot()
-    labels, values = zip(*((bar["label"], bar["value"]) for bar in data["bars"]), strict=True)
-    bars = axes.barh(labels, values, color=COLOURS["A"])
-    axes.bar_label(bars, [bar["text"] for bar in data["bars"]], padding=4, color=COLOURS["fg"])
-    axes.set(title=data["title"], xlim=(0, 1.12), xticks=[])
-    axes.invert_yaxis()
-    axes.spines[:].set_visible(False)

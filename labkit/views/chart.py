@@ -1,7 +1,7 @@
 """A chart drawn by matplotlib: into any figure, or as SVG that follows the theme."""
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import matplotlib
@@ -12,6 +12,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from labkit.views.base import COLOURS
 
 SIZES = {"wide": (9.4, 3.7), "narrow": (4.6, 3.9)}
+Height = float | Mapping[str, float] | None  # in inches, of all sizes or of each
 STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.size": 9.5,
@@ -25,15 +26,32 @@ STYLE: dict[Any, Any] = {
 }
 
 
-def draw(figure: Figure, size: str, draw_content: Callable[[Axes], None], height: float | None = None) -> None:
+def draw(figure: Figure, size: str, draw_content: Callable[[Axes], None], height: Height = None) -> None:
     """Draw `content` between axes, in one of the sizes; `height` is in inches, if it depends on the content."""
     with matplotlib.rc_context(STYLE):
         width, tall = SIZES[size]
-        figure.set_size_inches(width, height or tall)
+        own = height[size] if isinstance(height, Mapping) else height
+        figure.set_size_inches(width, own or tall)
         axes = figure.add_subplot()
-        axes.grid(color=COLOURS["line"], linewidth=0.8)
-        axes.tick_params(length=0)
+        _prepare(axes)
         draw_content(axes)
+
+
+def _prepare(axes):
+    axes.grid(color=COLOURS["line"], linewidth=0.8)
+    axes.tick_params(length=0)
+
+
+def side_by_side(axes: Axes, count: int) -> list[Axes]:
+    """Return axes in as many columns, which take the place of the given ones; one column is these themselves."""
+    figure, place = axes.figure, axes.get_subplotspec()
+    if count == 1 or place is None:
+        return [axes]
+    axes.remove()
+    columns = [figure.add_subplot(place) for place in place.subgridspec(1, count)]
+    for column in columns:
+        _prepare(column)
+    return columns
 
 
 def still_function(draw_content: Callable[[Axes], None]) -> Callable:
@@ -50,7 +68,7 @@ def set_logarithmic(axes: Axes) -> None:
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
 
 
-def svgs(draw_content: Callable[[Axes], None], height: float | None = None) -> dict[str, str]:
+def svgs(draw_content: Callable[[Axes], None], height: Height = None) -> dict[str, str]:
     """Return the chart in each size, as SVG whose colours are the page's CSS variables."""
     return {size: _svg(draw_content, size, height) for size in SIZES}
 

@@ -9,6 +9,7 @@ import numpy as np
 from labkit.trace import WARP_LANES, Trace
 from labkit.views import stills
 from labkit.views.base import View, pack, stats_by_step, unpack
+from labkit.views.lowered_law import draw_law, law_data
 from labkit.views.wording import block_name, check_trace, element_name, index_text, join
 
 MOST_PIXELS, MOST_ELEMENTS = 1024, 16384
@@ -25,6 +26,7 @@ def lowering(
     meter_bytes: int = 0,
     matrix: str = "matrix",
     tile: str = "x_tile",
+    setting: tuple[int, int] | None = None,
 ) -> View:
     """Show images and their lowered matrix: step through pixels, outputs, or tiles that are made instead.
 
@@ -44,6 +46,9 @@ def lowering(
         Bytes that fill the meter, where pictures of several sizes share one; at least those of the larger array.
     matrix, tile
         The names of the matrix in the one kernel, and of its tile in the other.
+    setting
+        Stride and padding of a square filter: draws the size of the matrix, relative to the images, over the side of
+        the filter for three strides, with this run as a dot.
     """
     check_trace("lowering", lowered)
     if tiled is not None:
@@ -77,6 +82,8 @@ def lowering(
     else:
         mode, title = "pixel", f"Lowering: where `{lowered.kernel}` stores each pixel"
         steps = _pixel_steps(cells, lowered_matrix, images.name, shape)
+    if setting is not None and mode == "pixel":  # whose numbers repeat the size at each step
+        steps = steps._replace(labels=steps.labels[:1], values=[value[:1] for value in steps.values])
     data = {
         "say": steps.says,
         "start": steps.start,
@@ -90,6 +97,7 @@ def lowering(
             "matrix": pixel_at.size * lowered_matrix.itemsize,
             "tile": prod(sides) * lowered_matrix.itemsize,
         },
+        "law": None if setting is None else law_data(shape, rows, setting),
         "meter": max(meter_bytes, pixels * images.itemsize, pixel_at.size * lowered_matrix.itemsize),
         **stats_by_step([mode], [[name] for name in steps.names], steps.labels, steps.values),
     }
@@ -277,7 +285,13 @@ def draw_still(figure, data, step):
     matrix_colours = np.where(exists[:, None], shade(pixel_at), cell)
     if exists.all():
         matrix_colours[elements] = hot
-    left, right = figure.subplots(1, 2, width_ratios=[1, 2.4])
+    if data["law"]:
+        figure.set_size_inches(9.5, 6.4)
+        grid = figure.subplot_mosaic([["x", "matrix"], [".", "law"]], width_ratios=[1, 2.4], height_ratios=[2, 1])
+        left, right = grid["x"], grid["matrix"]
+        draw_law(grid["law"], data["law"])
+    else:
+        left, right = figure.subplots(1, 2, width_ratios=[1, 2.4])
     planes = planes.transpose(0, 2, 1, 3, 4).reshape(down * (rows + 1), across * (columns + 1), 3)
     stills.show_cells(left, planes, image["name"], "A")
     held = ("images", "matrix") if exists.all() else ("images", "tile")

@@ -40,7 +40,7 @@ def playground(
         Called with the sliders that it names; returns `grid, block, *arguments` of the launch,
         or the arguments alone of a loop.
     view
-        Which view of the Trace to show.
+        Which view of the Trace to show. It is also given the sliders that it names.
     counters
         Which numbers to show: called with the Trace, it returns each number's text by its label. The usual ones if
         left out.
@@ -142,7 +142,8 @@ class Playground(View):
         error = None
         try:
             self.trace = self._run(values)
-            self._shown = self.view(self.trace)
+            named = list(inspect.signature(self.view).parameters)[1:]
+            self._shown = self.view(self.trace, **{name: value for name, value in values.items() if name in named})
             counters = self.counters(self.trace)
             rows = [[label, value, self._before.get(label, "")] for label, value in counters.items()]
             self._before = counters

@@ -25,6 +25,7 @@ CUDA_CPP = "CUDA C++"  # a baseline that was measured for each step: the same ke
 RESULT_FIELDS = {"registers", "workspace_bytes", "flops", "min_bytes"}  # whole numbers that are no settings
 # The field of a header with the version of a baseline; of others it is torch's.
 PACKAGES = {"NumPy": "numpy", CUDA_CPP: "nvidia-cuda-nvrtc", "copy": "labkit", "cuMemcpy": "driver"}
+BEYOND_PEAK = "counted by the definition, not carried out"
 MOST_BARS, MOST_NAMED = 48, 3
 MOST_SPREAD = 1.2  # between measurements of one baseline
 LETTERS_OF_STILL = 115  # of a line above the picture that stands still
@@ -130,7 +131,7 @@ def records(
         raise ValueError("limits are drawn on bars, and this chart has lines: choose one size in where.")
 
     def draw_still(figure, data, step):
-        chart.draw(figure, "wide", picture, picture.height)
+        chart.draw(figure, "wide", picture, picture.heights)
         text = "\n".join([strip_marks(title), *wrap(caption, LETTERS_OF_STILL)])
         figure.suptitle(text, fontsize=9, x=0.02, ha="left", color=COLOURS["fg"])
 
@@ -138,13 +139,17 @@ def records(
         raise ValueError(f"The sentence cannot be about {x} {about}: choose from {', '.join(map(str, x_values))}.")
     place = x_values[-1] if about is None else about
     name = x_names[x_values.index(place)]
+    unit = f", relative to {label}" if y == "ratio" else UNITS.get(y, "")
     data = {
         "say": _sentence(shown_series, place, _at(x, place, name), y, baseline, label),
-        "charts": chart.svgs(picture, picture.height),
-        "legend": records_figure.legend(shown_series, picture.is_line, limits) if series_by == "step" else [],
+        "charts": chart.svgs(picture, picture.heights),
+        "legend": [
+            *(records_figure.legend(shown_series, picture.is_line, limits) if series_by == "step" else ()),
+            *picture.hatched,
+        ],
         "caption": caption,
         "table": table(
-            [results.heading(x), *(f"{one.label}{UNITS.get(y, '')}" for one in shown_series)],
+            [results.heading(x), *(f"{one.label}{unit}" for one in shown_series)],
             [
                 *(
                     [name, *(_text(one.values.get(place)) for one in shown_series)]
@@ -308,7 +313,7 @@ def published_peak(found, rows, y) -> Peak:
     arithmetic = FORMATS[formats.pop()].arithmetic
     assert arithmetic is not None  # what is recorded was computed in it
     tflops = gpu.peak_tflops[arithmetic]
-    return Peak(tflops, f"{_text(tflops)} TFLOP/s: {arithmetic} at its peak")
+    return Peak(tflops, f"{_text(tflops)} TFLOP/s: {arithmetic} at its peak", beyond=BEYOND_PEAK)
 
 
 # --- in words --------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from labkit.table import short_number
+from labkit.views import chart
 from labkit.views.base import COLOURS
 
 STEP_STYLES = (("o", "●○", "A"), ("s", "■□", "C"), ("^", "▲△", "D"), ("D", "◆◇", "B"), ("v", "▼▽", "ink"))
@@ -19,6 +20,7 @@ FEW_DECADES = 1000  # a logarithmic scale up to this factor has labels at 1, 2 a
 LOG_FROM = 30  # a scale is logarithmic where the largest value is so many times the smallest
 BAR, GROUP, EDGES = 0.2, 0.38, 0.75  # height of a bar, of a group's name, and of both edges, in inches
 LONE_GAP = 0.12  # between bars of a single series, in inches
+TALLEST = 4.9  # inches of one column of bars; a wide chart has two where one would be taller than a screen
 BEHIND = {"facecolor": COLOURS["bg"], "edgecolor": "none", "pad": 0.8}  # of a text, so that no line strikes it through
 
 
@@ -34,10 +36,14 @@ class Series:
 
 @dataclass(frozen=True)
 class Peak:
-    """A value that limits all others or compares with them, and what is written at its line."""
+    """A value that limits all others or compares with them, and what is written at its line.
+
+    `beyond` says what the part of a bar beyond it is, which is then hatched.
+    """
 
     value: float
     text: str
+    beyond: str = ""
 
 
 @dataclass(frozen=True)
@@ -64,11 +70,30 @@ class RecordsChart:
     limits: Mapping = field(default_factory=dict)
 
     @property
-    def height(self) -> float | None:
-        """Inches that the bars need; None for lines, which fit any height."""
+    def hatched(self) -> list[tuple[str, str, str]]:
+        """Line of the legend for parts of bars beyond the peak, if there are any."""
+        if self.is_line or not self.peak or not self.peak.beyond:
+            return []
+        passing = [one.is_step for one in self.series if max(one.values.values()) > self.peak.value]
+        return [("▨", "A" if any(passing) else BASELINE_COLOUR, f"hatched: {self.peak.beyond}")] if passing else []
+
+    @property
+    def heights(self) -> dict[str, float] | None:
+        """Inches that the bars need in each size of a chart; None for lines, which fit any height."""
         if self.is_line:
             return None
-        return EDGES + len(self.places) * (self._gap + BAR * len(self.series))
+        return {size: self._height(len(self._columns(width)[0])) for size, (width, _) in chart.SIZES.items()}
+
+    def _height(self, places: int) -> float:
+        return EDGES + places * (self._gap + BAR * len(self.series))
+
+    def _columns(self, width: float) -> list[list]:
+        """Return places of each column of bars: two, of which the first may be longer, where one would be too tall."""
+        is_wide = width > chart.SIZES["narrow"][0]
+        if not is_wide or len(self.places) < 2 or self._height(len(self.places)) <= TALLEST:
+            return [self.places]
+        half = (len(self.places) + 1) // 2
+        return [self.places[:half], self.places[half:]]
 
     @property
     def _gap(self) -> float:
@@ -156,9 +181,17 @@ class RecordsChart:
         return one.label if last == self.places[-1] else f"{one.label} (to {self.names[self.places.index(last)]})"
 
     def _bars(self, axes):
+        columns = self._columns(axes.figure.get_figwidth())
+        end = len(columns[0]) * (self._gap + BAR * len(self.series)) + BAR / 2
+        for column, places in zip(chart.side_by_side(axes, len(columns)), columns):
+            self._column(column, places, end)
+
+    def _column(self, axes, places, end):
+        """Draw the bars of some places, from the top; the axes reach down to `end`."""
         top = max(value for one in self.series for value in one.values.values())
         at, ticks, labels, is_lone = 0.0, [], [], len(self.series) == 1
-        for place, name in zip(self.places, self.names):
+        for place in places:
+            name = self.names[self.places.index(place)]
             if not is_lone:
                 name_place = 0, at + GROUP / 2
                 style = {"textcoords": "offset points", "weight": "bold", "va": "center", "bbox": BEHIND}
@@ -173,9 +206,10 @@ class RecordsChart:
         top = max(top, *self.limits.values()) if self.limits else top
         limit = max(top, self.peak.value) if self.peak else top
         xlabel = f"{self.series[0].label}: {self.y}" if is_lone else self.y
-        axes.set(xlim=(0, 1.15 * limit or 1), ylim=(at + BAR / 2, 0), xlabel=xlabel)
+        axes.set(xlim=(0, 1.15 * limit or 1), ylim=(end, 0))
+        axes.set_xlabel(xlabel, loc="right" if is_lone else "center")  # which is long, and may begin left of the bars
         axes.set_yticks(ticks, labels)
-        for one, tick in zip(self.series * len(self.places), axes.get_yticklabels()):
+        for one, tick in zip(self.series * len(places), axes.get_yticklabels()):
             if one.is_step:
                 tick.set_color(COLOURS["fg"])
         axes.grid(visible=False, axis="y")
@@ -183,8 +217,9 @@ class RecordsChart:
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
         if self.peak:
             axes.axvline(self.peak.value, color=COLOURS["fg"], linewidth=1.8)
-            style = {"textcoords": "offset points", "ha": "right", "weight": "bold"}
-            axes.annotate(self.peak.text, (self.peak.value, 0), (-4, 4), **style)
+            side, shift = ("right", -4) if self.peak.value > limit / 2 else ("left", 4)  # where there is more room
+            style = {"textcoords": "offset points", "ha": side, "weight": "bold"}
+            axes.annotate(self.peak.text, (self.peak.value, 0), (shift, 4), **style)
 
     def _bar(self, axes, one, value, middle):
         if value is None:
@@ -192,7 +227,11 @@ class RecordsChart:
         else:
             face = COLOURS["A"] if one.is_step else "none"
             edge = COLOURS["A" if one.is_step else BASELINE_COLOUR]
-            axes.barh(middle, value, 0.75 * BAR, color=face, edgecolor=edge, linewidth=1.2)
+            style = {"height": 0.75 * BAR, "edgecolor": edge, "linewidth": 1.2}
+            inside = min(value, self.peak.value) if self.peak and self.peak.beyond else value
+            axes.barh(middle, inside, color=face, **style)
+            if value > inside:
+                axes.barh(middle, value - inside, left=inside, color="none", hatch="/////", **style)
             text, colour = short_number(value), COLOURS["fg"]
         end = value or 0
         if one.name in self.limits:

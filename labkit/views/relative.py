@@ -43,11 +43,11 @@ def relative(values: Mapping[str, Mapping[str, float]], baseline: str, *, title:
     ends = [f"**{short_number(ratios[runs[-1]][q])}x** {q}" for q in quantities] if runs else []
     data = {
         "say": f"`{runs[-1]}` compared with `{baseline}`: {join(ends)}." if runs else f"`{baseline}` alone.",
-        "charts": chart.svgs(picture, picture.height),
+        "charts": chart.svgs(picture, picture.heights),
         "legend": [("■", "A", "value"), ("―", "fg", f"{baseline}: 1")],
         "table": table(
             ["quantity", *values],
             [[q, *(short_number(of_run[q]) for of_run in values.values())] for q in quantities],
         ),
     }
-    return View("chart", title, data, lambda figure, data, step: chart.draw(figure, "wide", picture, picture.height))
+    return View("chart", title, data, lambda figure, data, step: chart.draw(figure, "wide", picture, picture.heights))

@@ -102,7 +102,7 @@ def draw_still(figure, data, step):
     axes = figure.subplots(1, 4)
     size, used = unpack(data["size"]), unpack(data["used"])
     colours = np.where(
-        (used < data["counts"][step])[..., None], stills.tint("hot", 0.3 + 0.7 * size), stills.tint("ink", 0.7 * size)
+        (used < data["counts"][step])[..., None], stills.tint("A", 0.3 + 0.7 * size), stills.tint("ink", 0.7 * size)
     )
     u, v = data["last"][step]
     re, im = unpack(data["re"])[u, v], unpack(data["im"])[u, v]

@@ -9,7 +9,7 @@ from labkit.views import chart
 from labkit.views.base import COLOURS, View, table
 
 KINDS = {"arithmetic": ("o", "A"), "memory": ("s", "C"), "hardware": ("D", "D")}  # marker and colour of each
-ROW, EDGES = 0.2, 0.7  # height of a line, and of both edges, in inches
+ROW, EDGES = 0.16, 0.7  # height of a line, and of both edges, in inches
 
 
 @dataclass(frozen=True)

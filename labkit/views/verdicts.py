@@ -39,8 +39,8 @@ def verdicts(counts: Mapping[str, Mapping[str, int]], *, title: str) -> View:
     ]
     data = {
         "say": f"Of {sum(totals.values())} claims, {join([f'**{totals[verdict]}** {verdict}' for verdict in kinds])}.",
-        "charts": chart.svgs(picture, picture.height),
+        "charts": chart.svgs(picture, picture.heights),
         "legend": [],
         "table": table(["verdict", *counts, "all"], rows),
     }
-    return View("chart", title, data, lambda figure, data, step: chart.draw(figure, "wide", picture, picture.height))
+    return View("chart", title, data, lambda figure, data, step: chart.draw(figure, "wide", picture, picture.heights))

@@ -24,7 +24,6 @@ CHARTS = {
     "curves",
     "findings",
     "generations",
-    "hit_rates",
     "intensities",
     "lowered_sizes",
     "misses",

@@ -78,9 +78,8 @@ def test_a_sample_says_that_it_is_one():
     assert f"{part.counters.sample.blocks_run} of 500 blocks ran" in finding.message
     with pytest.raises(ValueError, match="does not tell DRAM bytes"):
         intensity(part)
-    for view in (views.roofline, views.hit_rates):
-        with pytest.raises(ValueError, match="only a sample of `triangle` ran"):
-            view({"triangle": part})
+    with pytest.raises(ValueError, match="only a sample of `triangle` ran"):
+        views.roofline({"triangle": part})
 
 
 def test_a_sample_as_large_as_the_grid_is_the_whole_run():

@@ -72,6 +72,13 @@ def test_a_probability_for_no_key_is_told():
     assert shown["features"] == ["column 0", "column 1"]
 
 
+def test_a_negative_output_is_hollow():
+    S, P, V, O = run(False)
+    values = np.array([-0.5, 0.25])
+    negative, positive = attention_row(WORDS, {"both": (S, P, V, O * 0 + values)})._drawn(0).axes[3].patches
+    assert negative.get_facecolor()[3] == 0 and negative.get_edgecolor() == positive.get_facecolor()
+
+
 def test_a_still_picture_and_what_is_refused(view, tmp_path):
     view.save_png(tmp_path / "row.svg", step=2)
     assert (tmp_path / "row.svg").stat().st_size > 5000

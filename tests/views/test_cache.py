@@ -6,9 +6,8 @@ import pytest
 import labkit
 from labkit import loops
 from labkit.machine.gpus import CacheLevel, Cpu
-from labkit.trace import Counters
 from labkit.views.base import unpack
-from labkit.views.cache import cache, hit_rates
+from labkit.views.cache import cache
 from tests.views.made import trace
 from tests.views.test_replay import loop_trace, same
 
@@ -76,19 +75,8 @@ def test_a_run_without_accesses_is_refused():
         cache(trace([], {}))
 
 
-def test_hit_rates_point_out_the_best():
-    runs = {
-        4: trace([], {}, counters=Counters(global_load_sectors=100, l1_hits=50)),
-        8: trace([], {}, counters=Counters(global_load_sectors=100, l1_hits=75)),
-    }
-    view = hit_rates(runs)
-    assert view.sentence == "8 is served best: L1 had 75.0% of what it asked for."
-    assert [bar["best"] for bar in view.data["bars"]] == [False, True]
-
-
-@pytest.mark.parametrize("view", [cache(loop_trace([0, 1]), cpu=TINY), hit_rates({"a": loop_trace([0])})])
-def test_still_pictures_are_drawn(view, tmp_path):
-    view.save_png(tmp_path / "view.png")
+def test_a_still_picture_is_drawn(tmp_path):
+    cache(loop_trace([0, 1]), cpu=TINY).save_png(tmp_path / "view.png")
     assert (tmp_path / "view.png").stat().st_size > 3000
 
 

@@ -65,6 +65,7 @@ from labkit.views import (
     workspace_limits,
     wraparound,
 )
+from labkit.views.base import COLOURS
 from tests.views.test_cached_tiles import tiled
 from tests.views.test_key_order import ORDER
 from tests.views.test_key_order import run as packed_fours
@@ -84,6 +85,7 @@ VIEWS = [
     "window",
     "whole_ladder",
     "lowering",
+    "law",
     "pixel_rows",
     "format_map",
     "occupancy",
@@ -152,6 +154,26 @@ def lowered(x, matrix):
     i = cuda.grid(1)
     for s in range(matrix.shape[0]):
         matrix[s, i] = x[i // 8, i % 8 + s]
+
+
+@cuda.jit
+def lowered_3x3(x, matrix):
+    i = cuda.grid(1)
+    for t in range(9):
+        matrix[t, i] = x[i // 6 + t // 3, i % 6 + t % 3]
+
+
+@cuda.jit
+def racy(x, out, reads):
+    held = cuda.shared.array(64, np.float32)
+    i = cuda.threadIdx.x
+    held[i] = x[i]
+    out[i] = held[63 - i if reads else i]
+
+
+def setup_reads(reads):
+    """A launch in which threads read what others store without a barrier, or do not."""
+    return 1, 64, np.ones(64, np.float32), np.zeros(64, np.float32), reads
 
 
 @cuda.jit
@@ -308,7 +330,12 @@ def pages(tmp_path_factory):
             ["two", "words"],
             {
                 "all": (np.float32([[0, 1], [2, 0]]), np.full((2, 2), 0.5), np.eye(2), np.full((2, 2), 0.5)),
-                "causal": (np.float32([[0, -np.inf], [2, 0]]), np.float32([[1, 0], [0.9, 0.1]]), np.eye(2), np.eye(2)),
+                "causal": (
+                    np.float32([[0, -np.inf], [2, 0]]),
+                    np.float32([[1, 0], [0.9, 0.1]]),
+                    -np.eye(2),
+                    -np.eye(2),
+                ),
             },
         ),
         "warp_timeline": warp_timeline({"wgmma": in_tiles, "again": in_tiles}, {"K_tiles": "scores"}),
@@ -327,6 +354,11 @@ def pages(tmp_path_factory):
         "suitability": suitability({"plain": conv.Forward(**small), "stride 2": conv.Forward(**small, stride_h=2)}),
         "workspace_limits": workspace_limits(conv.Forward(**small), (0, None)),
         "playground": playground(s03_tiled.tiled, setup, TILE=[4, 8]),
+        "racy": playground(racy, setup_reads, view=memory, reads=[0, 1]),
+        "law": lowering(
+            labkit.simulate(lowered_3x3, 1, 24, np.ones((6, 8), np.float32), np.empty((9, 24), np.float32)),
+            setting=(1, 0),
+        ),
         "mended": playground(
             scaled, setup_from_two, view=lambda run: (memory if run.grid[0] == 2 else tiling)(run), blocks=[2, 1, 3]
         ),
@@ -487,6 +519,79 @@ def test_every_view_is_drawn_in_both_themes_and_fits_a_narrow_page(show, name, s
     }).length"""
     assert page.evaluate(blank) == 0
 
+
+@pytest.mark.parametrize("name", ["winners", "suitability"])
+def test_a_map_that_is_wider_than_a_phone_scrolls_beside_its_names(show, name):
+    page = show(name, width=320)
+    cells = page.get_by_role("gridcell").get_by_role("button")
+    page.evaluate("() => document.querySelectorAll('.cells').forEach(map => { map.style.minWidth = '700px'; })")
+    page.evaluate("() => { document.querySelector('.wide').scrollLeft = 1000; }")
+    assert cells.last.evaluate("cell => cell.getBoundingClientRect().right") < 320
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 320
+    on_top = """head => {
+        const {left, top, width, height} = head.getBoundingClientRect();
+        return document.elementFromPoint(left + width / 2, top + height / 2) === head;
+    }"""
+    assert page.get_by_role("rowheader").first.evaluate(on_top), "a row's name stays"
+
+
+def test_what_a_warp_does_next_stands_below_a_line_that_is_narrow(show):
+    overlap = """() => [...document.querySelectorAll('.line .at:not([hidden])')].map(badge => {
+        const text = document.createRange(), {left, top} = badge.getBoundingClientRect();
+        text.selectNodeContents(badge.previousSibling);
+        const code = text.getBoundingClientRect();
+        return top >= code.bottom - 1 ? 'below' : left >= code.right ? 'beside' : 'on it';
+    })"""
+    for width, place in ((320, "below"), (1000, "beside")):
+        page = show("schedule", width=width)
+        page.locator(".labkit-view").focus()
+        page.keyboard.press("Home")
+        found = page.evaluate(overlap)
+        assert found and set(found) == {place}
+
+
+RECORD_BOXES = """(() => {
+    window.boxes = [];
+    for (const name of ['strokeRect', 'fillRect']) {
+        const draw = CanvasRenderingContext2D.prototype[name];
+        CanvasRenderingContext2D.prototype[name] = function (...box) {
+            boxes.push([name, String(this[name === 'fillRect' ? 'fillStyle' : 'strokeStyle']).toUpperCase(), ...box]);
+            draw.apply(this, box);
+        };
+    }
+})()"""
+
+
+def test_vermilion_is_for_what_a_step_touches(show):
+    page = show("spectrum")
+    hot = page.locator(".legend span", has=page.locator("i[style*=hot]"))
+    assert hot.all_inner_texts() == ["the chosen wave"]
+    boxes = show("lowering", script=RECORD_BOXES).evaluate("() => boxes")
+    meters = {colour for name, colour, *box in boxes if name == "fillRect" and box[3] == 12 and box[0] == 190}
+    assert meters == {COLOURS["A"].upper(), COLOURS["D"].upper()}, "images and matrix"
+    page = show("attention_row", script=RECORD_BOXES)
+    hollow = f"() => boxes.filter(([name, colour]) => name === 'strokeRect' && colour === '{COLOURS['C']}').length"
+    assert page.evaluate(hollow) == 0
+    page.get_by_label("run").select_option("causal")
+    assert page.evaluate(hollow) > 0 and "hollow: negative" in page.locator(".legend").inner_text()
+
+
+def test_reads_per_load_are_written_as_factors_are_everywhere(show):
+    page = show("tiling", script=f"({RECORD_CANVAS_TEXTS})()")
+    go_through(page)
+    texts = page.evaluate("() => texts") + page.locator(".stat b").all_inner_texts()
+    assert [text for text in texts if text[:1].isdigit() and text.endswith("x")]
+    assert not [text for text in texts if "\u00d7" in text]
+
+
+RECORD_CANVAS_TEXTS = """() => {
+    window.texts = [];
+    const draw = CanvasRenderingContext2D.prototype.fillText;
+    CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
+        texts.push(text);
+        draw.call(this, text, ...at);
+    };
+}"""
 
 CONTRAST = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")
 
@@ -666,14 +771,33 @@ def test_a_playground_without_its_kernel_offers_the_kept_runs(show, pages):
     assert "tiles of 4 x 4" in page.locator(".labkit-view h2").nth(1).inner_text()
 
 
-def test_the_counters_stand_in_a_row_between_the_sliders_and_the_picture(show):
-    page = show("playground")
-    sliders, counters, picture = (
-        page.locator(f".labkit-view {part}").first.bounding_box() for part in (".sliders", ".counted", "canvas")
+def test_the_picture_of_a_playground_is_right_under_its_sliders_and_the_counters_in_a_row_below(show):
+    page = show("playground", width=930)
+    sliders, picture, counters, found = (
+        page.locator(f".labkit-view {part}").first.bounding_box()
+        for part in (".sliders", "canvas", ".counted", ".found")
     )
-    assert sliders["y"] + sliders["height"] <= counters["y"] and counters["y"] + counters["height"] < picture["y"]
+    assert sliders["y"] + sliders["height"] <= picture["y"] <= sliders["y"] + sliders["height"] + 70
+    assert picture["y"] + picture["height"] <= counters["y"] and counters["y"] + counters["height"] <= found["y"]
     first, second = (page.locator(".counted dd").nth(n).bounding_box() for n in range(2))
     assert first["y"] == second["y"] and first["x"] < second["x"]
+    inner = page.locator(".labkit-view .labkit-view")
+    assert inner.locator("h2").is_hidden() and "tiles of 8 x 8" in inner.get_attribute("aria-label")
+
+
+def test_errors_of_a_playground_stand_above_its_picture(show):
+    page = show("racy")
+    found, picture = page.locator(".found"), page.locator("canvas").first
+    assert "Error: Race" in found.inner_text() and found.bounding_box()["y"] < picture.bounding_box()["y"]
+    page.get_by_label("reads", exact=True).fill("0")
+    assert "Error" not in found.inner_text() and found.bounding_box()["y"] > picture.bounding_box()["y"]
+
+
+def test_the_size_of_a_lowered_matrix_has_its_curves_and_a_dot(show):
+    page = show("law", script=f"({RECORD_CANVAS_TEXTS})()")
+    texts = page.evaluate("() => texts")
+    factor = 3 * 3 * 4 * 6 / (6 * 8)
+    assert {"matrix, relative to images", "stride 1", "R = 1", f"{factor:.2f}x"} <= set(texts)
 
 
 def test_a_playground_whose_first_run_fails_shows_the_right_view_afterwards(show):
@@ -692,9 +816,13 @@ def test_a_chart_of_records_has_its_message_source_and_rows(show, pages):
     assert "NVIDIA H100 80GB HBM3, float32; baseline: cuBLAS fp32" in page.locator(".footer").inner_text()
     assert page.locator("[role=img] svg").count() == 1
     page.get_by_text("The data as a table").click()
-    cells = page.locator("details tbody td")
+    cells = page.locator("details tbody :is(th, td)")
     cells.first.wait_for()
     assert cells.all_inner_texts() == view.data["table"]["rows"][0]
+    heads = page.locator("details tbody th")
+    assert heads.evaluate_all("all => all.map(one => [one.scope, getComputedStyle(one).position])") == [
+        ["row", "static"]
+    ]
 
 
 def test_a_landscape_shows_the_roofs_of_the_gpu_and_precision_that_are_chosen(show):
@@ -710,16 +838,6 @@ def test_a_landscape_shows_the_roofs_of_the_gpu_and_precision_that_are_chosen(sh
     assert cells.nth(4).inner_text() == "" and page.evaluate(picture) != drawn
     page.get_by_label("precision", exact=True).select_option("float16 tensor")
     assert "meet at 206 FLOP/byte" in told.inner_text() and "Of 1 kernel at" in told.inner_text()
-
-
-RECORD_CANVAS_TEXTS = """() => {
-    window.texts = [];
-    const draw = CanvasRenderingContext2D.prototype.fillText;
-    CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
-        texts.push(text);
-        draw.call(this, text, ...at);
-    };
-}"""
 
 
 def test_a_landscape_without_a_kernel_at_the_precision_names_those_that_have_one(show):
@@ -827,6 +945,15 @@ def test_a_menu_masks_keys_and_the_step_is_the_query(show):
     assert sentence(page).startswith("two (query 1) sees 1 of 2 keys.")
     page.get_by_label("step forward").click()
     assert sentence(page).startswith("words (query 2) sees 2 of 2 keys. two scores highest, 2.00, and gets 90%")
+
+
+def test_words_keep_their_width_on_a_phone(show):
+    page = show("attention_row", width=200)
+    scroll, canvas = page.locator(".wide"), page.locator("canvas")
+    wide = canvas.bounding_box()["width"]
+    assert wide == 190 + 34 * 2 > scroll.bounding_box()["width"]
+    scroll.evaluate("scroll => { scroll.scrollLeft = 1000; }")
+    assert canvas.bounding_box()["x"] + wide < 200 and page.evaluate("document.documentElement.scrollWidth") <= 200
 
 
 def test_sliders_and_steps_move_the_sectors_of_each_layout(show):

@@ -61,6 +61,16 @@ def test_a_move_runs_again_and_keeps_the_numbers_before(view):
     assert counters["sectors moved"] == ("24", "16")
 
 
+def test_the_view_gets_the_sliders_that_it_names():
+    def picture(run, STRIDE, array="x"):
+        shown.append((STRIDE, array, run.grid))
+        return memory(run, array=array)
+
+    shown = []
+    playground(walk, setup_walk, view=picture, STRIDE=[1, 2, 4], n=(32, 96, 32)).move(STRIDE=4)
+    assert shown == [(1, "x", (2, 1, 1)), (4, "x", (2, 1, 1))]
+
+
 def test_a_message_from_the_browser_is_answered_in_one_update(view):
     updates = []
     view.widget.observe(lambda change: updates.append(change["new"]), "data")

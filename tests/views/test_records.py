@@ -1,13 +1,15 @@
 """The chart of recorded figures: what it draws, says, and names as its source; and what it refuses."""
 
 import pytest
+from matplotlib.figure import Figure
 
 from labkit import results
+from labkit.machine.gpus import GPUS
 from labkit.results import Results
 from labkit.results.computed import add_computed
-from labkit.views import records
+from labkit.views import chart, records
 from labkit.views.base import COLOURS
-from labkit.views.records_figure import STEP_STYLES, spread_apart
+from labkit.views.records_figure import STEP_STYLES, Peak, RecordsChart, Series, spread_apart
 
 HEADER = {"gpu": "NVIDIA H100 80GB HBM3", "date": "2026-11-22", "torch": "2.11.0"}
 TIMES = {  # ms, by queries
@@ -60,7 +62,10 @@ def test_a_baseline_has_what_was_recorded_of_it_and_no_figure_of_a_step():
 
 def test_a_ratio_is_to_the_baseline_which_is_a_line_at_1():
     view = records(record(), "", x="queries", y="ratio", baseline="copy")
-    assert shown(view)[1] == [["1,024", "0.2", "0.5", "0.4"], ["2,048", "0.25", "1", "1.25"]]
+    assert shown(view) == (
+        ["queries", *(f"{name}, relative to copy" for name in (*STEPS, "flash"))],
+        [["1,024", "0.2", "0.5", "0.4"], ["2,048", "0.25", "1", "1.25"]],
+    )
     assert view.sentence == "At 2,048 queries, wgmma reaches 1x the speed of copy."
     assert "baselines: flash, copy (torch 2.11.0)" in view.data["caption"]
     assert ">copy</text>" in view.data["charts"]["wide"]
@@ -282,21 +287,54 @@ def test_a_place_with_a_unit_is_named_with_it():
 
 
 def test_bars_of_a_single_series_have_the_names_of_their_problems():
-    from matplotlib.figure import Figure
-
-    from labkit.views.records_figure import RecordsChart, Series
-
     def drawn(*names):
         series = [Series(name, name, {"a": 1.0, "b": 2.0}, True) for name in names]
         picture = RecordsChart(series, ["a", "b"], ["layer a", "layer b"], "layer", "speed", None, False)
         axes = Figure().subplots()
         picture(axes)
-        return [tick.get_text() for tick in axes.get_yticklabels()], axes.get_xlabel(), picture.height
+        assert picture.heights
+        return [tick.get_text() for tick in axes.get_yticklabels()], axes.get_xlabel(), picture.heights["wide"]
 
     labels, xlabel, height = drawn("FFT")
     assert (labels, xlabel) == (["layer a", "layer b"], "FFT: speed")
     labels, xlabel, taller = drawn("FFT", "Winograd")
     assert (labels, xlabel) == (["FFT", "Winograd"] * 2, "speed") and height < taller / 1.5
+
+
+def test_bars_that_would_be_taller_than_a_screen_stand_in_two_columns():
+    def drawn(places, size):
+        names, steps = [f"layer {place}" for place in range(places)], ("FFT", "Winograd", "im2col")
+        series = [Series(step, step, dict.fromkeys(names, 10.0 * (step == "FFT") + 1), True) for step in steps]
+        picture = RecordsChart(series, names, names, "layer", "speed", Peak(5, "a peak"), False)
+        figure = Figure(layout="constrained")
+        chart.draw(figure, size, picture, picture.heights)
+        columns = [[text.get_text() for text in axes.texts if "layer" in text.get_text()] for axes in figure.axes]
+        return columns, figure
+
+    assert drawn(4, "wide")[0] == [["layer 0", "layer 1", "layer 2", "layer 3"]]
+    columns, figure = drawn(5, "wide")
+    assert columns == [["layer 0", "layer 1", "layer 2"], ["layer 3", "layer 4"]]
+    left, right = figure.axes
+    assert left.get_xlim() == right.get_xlim() and left.get_ylim() == right.get_ylim(), "bars can be compared"
+    assert [len([text for text in axes.texts if text.get_text() == "a peak"]) for axes in figure.axes] == [1, 1]
+    (columns, tall), (_, taller) = drawn(5, "narrow"), drawn(6, "narrow")
+    assert len(columns) == 1 and figure.get_figheight() < tall.get_figheight() < taller.get_figheight()
+
+
+def test_the_part_of_a_bar_beyond_the_peak_of_arithmetic_is_hatched():
+    def drawn(series, **options):
+        view = records(record(), "", peak=True, series=series, where={"problem": "8x2048"}, **options)
+        drawn_bars = [bar for group in view._drawn(None).axes[0].containers for bar in group]
+        bars = [(bar.get_x(), bar.get_width(), bool(bar.get_hatch())) for bar in drawn_bars]
+        return bars, view.data["legend"]
+
+    peak = GPUS["H100 SXM"].peak_tflops["bfloat16 tensor"]
+    bars, legend = drawn(["mma", "wgmma"])
+    assert bars == [(0, 500, False), (0, peak, False), (peak, 2000 - peak, True)]
+    assert legend == [("▨", "A", "hatched: counted by the definition, not carried out")]
+    assert drawn(["mma"]) == ([(0, 500, False)], [])
+    assert drawn(["mma", "copy"])[1][-1][:2] == ("▨", "dim"), "of a baseline"
+    assert drawn(["mma", "wgmma"], y="gb_s")[1] == [], "a bandwidth beyond DRAM's is a cache's"
 
 
 def test_a_baseline_counts_beside_drawn_steps_alone():

@@ -1,5 +1,8 @@
 """Ideas at their years, and GPUs from generation to generation."""
 
+import re
+from dataclasses import replace
+
 import pytest
 
 from labkit.views import Idea, generations, timeline
@@ -18,6 +21,14 @@ def test_ideas_come_in_the_order_of_their_years():
     assert view.data["charts"]["wide"].count("Cooley and Tukey") == 1
     assert "Cooley" not in view.data["charts"]["narrow"], "names stand in the table where there is no room"
     assert [text for *_, text in view.data["legend"]][2] == "hardware (1)"
+
+
+def test_the_ideas_of_the_book_fit_one_screen():
+    ideas = [replace(IDEAS[0], year=1962 + 2 * at) for at in range(32)]
+    found = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', timeline("A title", ideas).data["charts"]["wide"])
+    assert found
+    width, height = map(float, found.groups())
+    assert height / width * 902 <= 599 - 30, "pixels at the usual width, beside the legend's line"
 
 
 def test_an_idea_has_a_known_kind():

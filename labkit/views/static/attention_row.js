@@ -44,11 +44,13 @@ const view = {
       g.restore();
     }
 
+    const LEAST = 190 + 34 * N;   // pixels in which the words can be told apart; a narrower page scrolls
+    const scroll = ui.element('div', {class: 'wide', tabindex: '0', role: 'group', 'aria-label': 'scores, probabilities, values and output'}, ui.body);
     ui.canvas({
-      label: 'scores, probabilities, values and output of one query', maxWidth: 960,
+      label: 'scores, probabilities, values and output of one query', parent: scroll, maxWidth: width => Math.max(LEAST, Math.min(960, width)),
       height: () => HEAD + SCORE + GAP + PROBABILITY + BELOW + d * CELL + 8,
       paint(g, width) {
-        const i = ui.step, wide = width >= 640, LEFT = wide ? 86 : 64, RIGHT = wide ? 210 : 88;
+        const i = ui.step, wide = width >= 640, LEFT = wide ? 86 : 74, RIGHT = wide ? 210 : 88;
         const step = (width - LEFT - RIGHT) / N, x = j => LEFT + j * step, fg = ui.colour('fg'), dim = ui.colour('dim');
         const longest = Math.max(...words.map(word => word.length)), small = Math.max(9, Math.min(11, step / 3.6));
         const top = HEAD + 8, zero = top + (SCORE - 16) * high / (high - low), probabilityTop = HEAD + SCORE + GAP;
@@ -102,8 +104,10 @@ const view = {
           letters(g, wide ? 12 : 9);
           write(g, name, LEFT - 6, valueTop + k * CELL + 13, fg, 'right');
           const value = at(O, i, k, d), room = RIGHT - 22 - 44, size = room * Math.abs(value) / most;
-          g.fillStyle = ui.colour(value < 0 ? 'hot' : 'C');
-          g.fillRect(beside, valueTop + k * CELL, Math.max(1, size), CELL - 2);
+          g.fillStyle = g.strokeStyle = ui.colour('C');
+          g.lineWidth = 1.5;
+          if (value < 0) g.strokeRect(beside + 0.75, valueTop + k * CELL + 0.75, Math.max(1, size - 1.5), CELL - 3.5);
+          else g.fillRect(beside, valueTop + k * CELL, Math.max(1, size), CELL - 2);
           letters(g, 12, 600);
           write(g, labkitFixed(value, 2), beside + size + 5, valueTop + k * CELL + 13, fg, 'left');
         });
@@ -132,7 +136,7 @@ const view = {
     const numbers = labels.map(text => ui.stat(text));
     const masked = visible.some(seen => !seen);
     ui.legend([['hot', 'the query of this step'], ['A', 'scores, a row of S', 0.85], ['B', 'probabilities, a row of P; each value is as strongly coloured as its own'],
-      ['C', 'the output, a row of O'], ...masked ? [['line', 'hatched: masked', 'outline']] : []]);
+      ['C', 'the output, a row of O'], ...O.some(value => value < 0) ? [['C', 'hollow: negative', 'outline']] : [], ...masked ? [['line', 'hatched: masked', 'outline']] : []]);
     return step => numbers.forEach((show, k) => show(stats[run][step][k]));
   },
 };

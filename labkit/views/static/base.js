@@ -379,7 +379,7 @@ function labkitTable({columns, rows, byStep}, says, root) {
     const body = labkitElement('tbody', {}, made);
     rows.forEach((row, step) => {
       const line = labkitElement('tr', {}, body);
-      for (const value of row) labkitElement('td', {text: value ?? ''}, line);
+      row.forEach((value, at) => labkitElement(at || !value ? 'td' : 'th', {text: value ?? '', ...(at || !value ? {} : {scope: 'row'})}, line));
       if (byStep) labkitElement('td', {}, line).append(...labkitParts(says[step]));
     });
     mark();

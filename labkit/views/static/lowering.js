@@ -1,9 +1,10 @@
 // Images, and next to them their lowered matrix. By mode, a step marks a pixel and its copies, an output's column and
-// its window, or a tile that is made of a matrix that does not exist (step 0: that does). Below, the bytes of each.
+// its window, or a tile that is made of a matrix that does not exist (step 0: that does). Below, the bytes of each, and
+// where data.law is given, the matrix's size over the side of the filter, with this run as a dot.
 
 const view = {
   start(ui, data) {
-    const {image, matrix, mode, place, tile, bytes, stats} = data;
+    const {image, matrix, mode, place, tile, bytes, stats, law} = data;
     const HEAD = 34, GAP = 8, TALLEST = 300, [rows, columns] = image.sides, plane = rows * columns;
     const tiles = tile.corners.length / 2, pixels = image.planes[0] * image.planes[1] * plane;
     const shade = pixel => 0.25 + 0.55 * (pixel % plane) / plane;
@@ -25,11 +26,10 @@ const view = {
     function title(g, name, below, colour) {
       g.textAlign = 'left';
       g.font = '600 13px ui-monospace, Menlo, monospace';
-      g.fillStyle = ui.colour(colour);
-      g.fillText(name, 0, 12);
+      ui.name(g, name, 0, 12, colour);
       g.font = '12px system-ui, sans-serif';
       g.fillStyle = ui.colour('dim');
-      g.fillText(below, 0, 27);
+      g.fillText(below, 0, 27, g.canvas.clientWidth);
     }
     function cell(g, x, y, s, pixel, hot) {
       g.fillStyle = ui.colour('cell');
@@ -120,6 +120,47 @@ const view = {
       });
     });
 
+    if (law) ui.canvas({
+      parent: ui.element('div', {style: 'margin-top:10px'}, right), maxWidth: width => Math.min(width, 320), height: () => 150,
+      label: `size of the matrix, relative to the images, over the side R of the filter: ${law.factors[law.at[0]][law.at[1]]} here`,
+      paint(g, width, tall) {
+        const LEFT = 38, RIGHT = 88, TOP = 20, BOTTOM = 18, {sides, factors, scale, at} = law;
+        const x = side => LEFT + (width - LEFT - RIGHT) * (sides.length > 1 ? (side - sides[0]) / (sides.at(-1) - sides[0]) : 0.5);
+        const y = factor => TOP + (tall - TOP - BOTTOM) * Math.log(scale[1] / factor) / Math.log(scale[1] / scale[0]);
+        const write = (text, left, top, align, colour = 'dim') => { g.textAlign = align; g.fillStyle = ui.colour(colour); g.fillText(text, left, top); };
+        g.font = '600 12px system-ui, sans-serif';
+        write('matrix, relative to images', 0, 11, 'left', 'fg');
+        g.font = '11px system-ui, sans-serif';
+        for (const tick of law.ticks) {
+          g.fillStyle = ui.colour('line');
+          g.fillRect(LEFT, y(tick) - 0.5, width - LEFT - RIGHT, 1);
+          write(`${tick}x`, LEFT - 8, y(tick) + 4, 'right');
+        }
+        sides.forEach((side, i) => write(i ? side : `R = ${side}`, x(side) + (i ? 0 : 4), tall - 4, i ? 'center' : 'right'));
+        factors.forEach((curve, s) => {
+          g.strokeStyle = ui.colour(s === at[0] ? 'D' : 'dim');
+          g.lineWidth = s === at[0] ? 2 : 1.2;
+          g.setLineDash(s === at[0] ? [] : [4, 3]);
+          g.beginPath();
+          curve.forEach((factor, i) => g.lineTo(x(sides[i]), y(factor)));
+          g.stroke();
+        });
+        for (const [end, named] of law.ends) write(named, x(sides.at(-1)) + 9, y(end) + 4, 'left', end === factors[at[0]].at(-1) ? 'fg' : 'dim');
+        g.setLineDash([]);
+        const factor = factors[at[0]][at[1]], [left, top] = [x(sides[at[1]]), y(factor)];
+        g.fillStyle = ui.colour('D');
+        g.beginPath();
+        g.arc(left, top, 5, 0, 2 * Math.PI);
+        g.fill();
+        g.font = '600 12px system-ui, sans-serif';
+        const text = labkitFixed(factor, 2) + 'x', room = g.measureText(text).width;
+        const from = Math.max(LEFT + 2, left - 9 - room);
+        g.fillStyle = ui.colour('card', 0.85);
+        g.fillRect(from - 2, top - 19, room + 4, 14);
+        write(text, from, top - 8, 'left', 'fg');
+      },
+    });
+
     const LINE = 20, WORDS = 190, meters = ['images', 'matrix', ...(tiles ? ['tile'] : [])];
     const names = {images: 'images, in memory', matrix: 'matrix, in memory', tile: 'tile, in shared memory'};
     const most = data.meter;
@@ -138,7 +179,7 @@ const view = {
           g.strokeStyle = ui.colour('line');
           g.lineWidth = 1;
           g.strokeRect(WORDS + 0.5, y + 2.5, Math.max(1, of(bytes[name])), 11);
-          g.fillStyle = ui.colour({images: 'A', matrix: 'hot', tile: 'C'}[name]);
+          g.fillStyle = ui.colour({images: 'A', matrix: 'D', tile: 'C'}[name]);
           if (size) g.fillRect(WORDS, y + 2, Math.max(2, of(size)), 12);
           g.fillStyle = ui.colour('fg');
           g.fillText(size.toLocaleString('en') + ' B', WORDS + of(bytes[name]) + 8, y + 12);

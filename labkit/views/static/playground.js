@@ -1,13 +1,13 @@
-// Sliders, the counters in a row, and findings; below, another view (one of `inner`, put in front of this file). The
-// sliders stay on the screen while the view below is scrolled.
+// Sliders, and right under them another view (one of `inner`, put in front of this file); below it the counters in a
+// row, and findings. Errors stand above the picture. The sliders stay on the screen while the rest is scrolled.
 // With a kernel behind it each move asks for a run; in a page, it goes to the nearest of the runs that the page holds.
 const view = {
   start(ui, data) {
     const sliders = ui.element('div', {class: 'sliders'}, ui.body);
     const wait = ui.element('p', {class: 'wait', role: 'status'}, ui.body);
+    const stage = ui.element('div', {}, ui.body);
     const counted = ui.element('dl', {class: 'counted', 'aria-label': 'counted over the launch'}, ui.body);
     const found = ui.element('div', {class: 'found', tabindex: '0', role: 'group', 'aria-label': `findings of ${ui.root.ariaLabel}`}, ui.body);
-    const stage = ui.element('div', {}, ui.body);
     const name = Math.random();   // of this one among the views of one widget, which all get every answer
     let positions = {...data.positions}, count = 0, asked = null, timer = 0, picture = null, script = null;
 
@@ -98,6 +98,8 @@ const view = {
         item.append(...ui.parts(message));
       }
       if (fold) found.append(fold);
+      if (next.findings.some(finding => finding.severity === 'error')) stage.before(found);
+      else counted.after(found);
       if (!next.findings.length) ui.element('p', {text: 'Nothing found: no errors, no advice.'}, found);
     }
     const atStart = run => Object.entries(data.positions).every(([name, at]) => run.positions[name] === at);

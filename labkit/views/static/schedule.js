@@ -89,12 +89,12 @@ const view = {
 
     // --- source: the line of the step, and the line that each warp does next
     const sheet = ui.element('div', {class: 'row', style: 'margin-top:10px'}, ui.body);
-    const source = ui.element('pre', {class: 'source', tabindex: '0', role: 'group', 'aria-label': 'source of the kernel, with the line that each warp does next'}, sheet);
+    const source = ui.element('pre', {class: 'source', tabindex: '0', role: 'group', 'aria-label': 'source of the kernel, with the line that each warp does next'}, ui.element('div', {class: 'listing'}, sheet));
     const lines = common.source.map((text, i) => {
       const whole = ui.element('div', {class: 'line'}, source);
       ui.element('span', {class: 'gutter', text: common.first + i}, whole);
       whole.append(text || ' ');
-      return {whole, at: ui.element('span', {style: 'color:var(--A);background:var(--card);border-radius:3px;margin-left:1em;padding:0 4px;font-weight:600;position:sticky;right:4px'}, whole)};
+      return {whole, at: ui.element('span', {class: 'at'}, whole)};
     });
     function named(numbers) {
       if (numbers.length === 1) return common.rows[numbers[0]];

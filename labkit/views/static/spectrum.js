@@ -43,9 +43,9 @@ const view = {
     picture('x, the picture', 'x, the picture', (i, j) => grey(2 * x[i * T + j]));
     const spectrum = picture('X, its spectrum, frequency 0 in the middle', '= waves: |X|', (i, j) => {
       const k = from(i) * T + from(j);
-      return used[k] < counts[ui.step] ? ui.colour('hot', 0.35 + 0.65 * size[k]) : ui.colour('fg', 0.04 + 0.6 * size[k]);
+      return used[k] < counts[ui.step] ? ui.colour('A', 0.35 + 0.65 * size[k]) : ui.colour('fg', 0.04 + 0.6 * size[k]);
     }, (g, s) => {
-      for (const [a, b, colour] of [[u, v, 'A'], [(T - u) % T, (T - v) % T, 'dim']]) {
+      for (const [a, b, colour] of [[u, v, 'hot'], [(T - u) % T, (T - v) % T, 'dim']]) {
         g.strokeStyle = ui.colour(colour);
         g.lineWidth = 2;
         g.strokeRect(from(b) * s - 3, HEAD + from(a) * s - 3, s + 6, s + 6);
@@ -72,7 +72,7 @@ const view = {
       return () => show(signed(get()));
     });
     const numbers = [ui.stat('the chosen wave is number, by strength'), ui.stat('its size: brighter and darker by'), ...data.labels.map(label => ui.stat(label))];
-    ui.legend([['hot', 'waves in the sum'], ['fg', 'waves left out', 0.5], ['A', 'the chosen wave', 'outline'], ['dim', 'its mirror: the same wave', 'outline']]);
+    ui.legend([['A', 'waves in the sum'], ['fg', 'waves left out', 0.5], ['hot', 'the chosen wave', 'outline'], ['dim', 'its mirror: the same wave', 'outline']]);
     return step => {
       follow();
       inputs.forEach(show => show());

@@ -5,15 +5,15 @@ const view = {
   start(ui, data) {
     const {names, families, looks, cells} = data;
     let column = Math.max(0, families.indexOf('winograd'));
-    const map = ui.element('div', {role: 'grid', 'aria-label': 'families of algorithms that apply, by problem',
-      style: `display:grid;grid-template-columns:auto repeat(${families.length},minmax(64px,1fr));gap:3px`}, ui.body);
+    const map = ui.element('div', {role: 'grid', 'aria-label': 'families of algorithms that apply, by problem', class: 'cells',
+      style: `grid-template-columns:minmax(92px,max-content) repeat(${families.length},minmax(64px,1fr))`}, ui.element('div', {class: 'wide'}, ui.body));
     const head = ui.element('div', {role: 'row', style: 'display:contents'}, map);
-    ui.element('span', {role: 'cell'}, head);
+    ui.element('span', {role: 'cell', class: 'head'}, head);
     for (const family of families)
       ui.element('span', {role: 'columnheader', style: 'text-align:center;font-size:12px;color:var(--dim);overflow-wrap:anywhere', text: family}, head);
     const lines = names.map((name, row) => {
       const line = ui.element('div', {role: 'row', style: 'display:contents'}, map);
-      const title = ui.element('span', {role: 'rowheader', style: 'align-self:center;text-align:right;padding-right:8px;font-size:13px', text: name}, line);
+      const title = ui.element('span', {role: 'rowheader', class: 'head', style: 'padding-right:8px;font-size:13px', text: name}, line);
       const buttons = families.map((family, at) => {
         const holder = ui.element('span', {role: 'gridcell', style: 'display:grid'}, line);
         const {applies} = cells[row][at];

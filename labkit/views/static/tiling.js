@@ -290,7 +290,7 @@ const view = {
       for (const element of all) {
         if (!reads[element]) continue;
         g.fillStyle = ui.ink(look(element));
-        const text = (s >= 18 ? '\u00D7' : '') + reads[element];
+        const text = reads[element] + (s >= 18 ? 'x' : '');
         if (g.measureText(text).width > s) continue;
         g.fillText(text, x + (element % p.columns + 0.5) * s, y + (Math.floor(element / p.columns) + 0.5) * s + s * 0.2);
       }
@@ -347,7 +347,7 @@ const view = {
     ]);
     return step => numbers.forEach((show, i) => {
       const value = data.stats.values[step][i];
-      show(data.stats.times.includes(i) ? value + '\u00D7' : value);
+      show(data.stats.times.includes(i) ? value + 'x' : value);
     });
   },
 };

@@ -46,8 +46,8 @@ const view = {
     const said = ui.element('p', {class: 'say', 'aria-live': 'polite'}, ui.body);
 
     const sheet = ui.element('div', {class: 'row'}, ui.body);
-    const map = ui.element('div', {role: 'grid', 'aria-label': 'algorithm ranked first, by channels and taps',
-      style: `display:grid;grid-template-columns:auto repeat(${columns},minmax(56px,1fr));gap:3px;flex:1 1 480px;min-width:0`}, sheet);
+    const map = ui.element('div', {role: 'grid', 'aria-label': 'algorithm ranked first, by channels and taps', class: 'cells',
+      style: `grid-template-columns:auto repeat(${columns},minmax(56px,1fr))`}, ui.element('div', {class: 'wide', style: 'flex:1 1 480px'}, sheet));
     const panel = ui.element('div', {style: 'flex:1 1 290px;min-width:0;min-height:290px', 'aria-live': 'polite'}, sheet);
 
     const place = (row, column, rank = 0, format = at.format) =>
@@ -78,7 +78,7 @@ const view = {
 
     const cells = channels.map((count, row) => {
       const line = ui.element('div', {role: 'row', style: 'display:contents'}, map);
-      ui.element('span', {role: 'rowheader', style: 'align-self:center;text-align:right;padding-right:6px;font-size:12px;color:var(--dim)',
+      ui.element('span', {role: 'rowheader', class: 'head', style: 'padding-right:6px;font-size:12px;color:var(--dim)',
         text: `${count} ch.`}, line);
       return taps.map((_, column) => {
         const holder = ui.element('span', {role: 'gridcell', style: 'display:grid'}, line);
@@ -88,7 +88,7 @@ const view = {
       });
     });
     const foot = ui.element('div', {role: 'row', style: 'display:contents'}, map);
-    ui.element('span', {role: 'columnheader', style: 'font-size:12px;color:var(--dim);text-align:right;padding-right:6px', text: 'taps'}, foot);
+    ui.element('span', {role: 'columnheader', class: 'head', style: 'font-size:12px;color:var(--dim);padding-right:6px', text: 'taps'}, foot);
     for (const side of taps) ui.element('span', {role: 'columnheader', style: 'text-align:center;font-size:12px;color:var(--dim)', text: `${side} x ${side}`}, foot);
     map.addEventListener('keydown', event => {
       const step = {ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0], Home: [0, -columns], End: [0, columns]}[event.key];
