@@ -7,7 +7,7 @@
 >>> gemm.gpu, gemm.rows[0]["tflops"]
 >>> results.table("gemm", ["step", "problem", "tflops"], dtype="float32")
 
-A file holds what was measured, a row a line; a row's `step` names a kernel of the operation's ladder. Speeds and ratios
+A file holds measurements, one row per line; a row's `step` names a kernel of the operation's ladder. Speeds and ratios
 are computed when it is loaded (`computed.py`).
 """
 

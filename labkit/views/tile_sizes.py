@@ -39,7 +39,7 @@ def tile_sizes(
     """Choose a tile: see its sides, the shared memory and registers that it needs, and if L2 can feed it.
 
     Queries are outside: a block keeps its tile of Q and of O, and all keys come by, in two stages of K and of V. A
-    tile's scores and O are float32 in registers, two threads a row, with 32 more registers in each thread.
+    tile's scores and O are float32 in registers, two threads per row, with 32 more registers in each thread.
 
     Parameters
     ----------
