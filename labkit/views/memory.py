@@ -109,7 +109,7 @@ def banks(
         "alone": len(sides) == 1,
         "table": table(columns, rows, by_step=True),
     }
-    return View("banks", f"Banks: what warp {warp} meets in shared memory", data, draw_banks_still)
+    return View("banks", f"Banks: the shared memory accesses of warp {warp}", data, draw_banks_still)
 
 
 def _accesses(trace, space, line, array, warp, block):

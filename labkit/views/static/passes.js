@@ -122,7 +122,7 @@ const view = {
     const numbers = stats.labels.map(label => ui.stat(label));
     ui.legend([['A', `reads of ${arrays[0]}`], ...others.length ? [['B', `reads of ${others.join(', ')}`]] : [],
       ['C', 'writes'], ['hot', 'the launch of this step', 'outline'], ['ink', 'a launch ends', 'bar'],
-      ...runs.length > 1 ? [['dim', 'what the run above had more', 'dashed']] : []]);
+      ...runs.length > 1 ? [['dim', 'passes that only the run above has', 'dashed']] : []]);
     return step => numbers.forEach((show, i) => show(stats.values[step][i]));
   },
 };
