@@ -12,8 +12,8 @@ Costs, for 16-bit formats and sides that are multiples of the tile:
     K / 16 * 2 / (BM * BN)                            `wgmma` of a warpgroup per output
     STAGES * (BM + BN) * BK * 4 + 2 * BOXES * WM * 128    bytes of shared memory per block
 
-Limited by power: repeated for seconds, it draws the 700 W of an H100, whose clock falls from 1,980 to 1,350 MHz. At that
-clock it does 91% of what the tensor cores can do.
+Limited by power: repeated for seconds, it draws the 700 W of an H100, whose clock falls from 1,980 to 1,350 MHz. At
+that clock it does 91% of what the tensor cores can do.
 """
 
 import numpy as np
