@@ -73,7 +73,7 @@ def hit_rates(traces: Mapping[str, Trace | LoopTrace]) -> View:
     best = max(rates, key=rates.__getitem__)
     bars = [{"label": name, "value": rate, "text": f"{rate:.1%}", "best": name == best} for name, rate in rates.items()]
     data = {
-        "say": f"**{best}** is served best: L1 had {rates[best]:.1%} of what it asked for.",
+        "say": f"**{best}** is served best: L1 had {rates[best]:.1%} of the requested sectors.",
         "bars": bars,
         "table": table(("run", "L1 hit rate"), ((name, f"{rate:.2%}") for name, rate in rates.items())),
     }

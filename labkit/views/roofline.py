@@ -66,7 +66,7 @@ def roofline(
 def _legend(points, device, problem):
     legend = [("○", "A", "at best, from the trace")]
     if any(place.measured_tflops for place in points):
-        where = f" with {problem}, where it would stand if each byte moved once" if problem else ""
+        where = f" with {problem}, where it would be if each byte moved once" if problem else ""
         legend.append(("●", "D", f"measured on {device.name}{where}"))
     return legend
 

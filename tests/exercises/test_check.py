@@ -86,7 +86,7 @@ def test_a_wrong_result_names_the_element_the_values_and_the_line():
     assert "should be" in verdict.message
     assert "Line 5" in verdict.message
     assert verdict.line == 5
-    assert verdict.message.endswith("what it stores may have gone wrong before.")
+    assert verdict.message.endswith("the mistake may be in an earlier line.")
 
 
 def test_elements_never_written_are_said_to_be_that():

@@ -29,8 +29,8 @@ def test_weights_are_shown_by_rank_and_errors_by_format_and_way(view):
 def test_a_sentence_says_what_storing_the_scores_costs(view):
     assert view.data["start"] == 1
     assert view.sentence == (
-        "Scores spread by 8: the largest of 3 probabilities is 0.90. Storing the scores multiplies the error of O by 4.0 "
-        "in bfloat16 and by 3.0 in float32."
+        "Scores spread by 8: the largest of 3 probabilities is 0.90. Storing the scores multiplies the error of O by "
+        "4.0 in bfloat16 and by 3.0 in float32."
     )
 
 

@@ -82,7 +82,7 @@ def test_hit_rates_point_out_the_best():
         8: trace([], {}, counters=Counters(global_load_sectors=100, l1_hits=75)),
     }
     view = hit_rates(runs)
-    assert view.sentence == "8 is served best: L1 had 75.0% of what it asked for."
+    assert view.sentence == "8 is served best: L1 had 75.0% of the requested sectors."
     assert [bar["best"] for bar in view.data["bars"]] == [False, True]
 
 

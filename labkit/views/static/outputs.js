@@ -83,7 +83,7 @@ const view = {
 
     const wide = () => Math.min(36, 460 / last.across), tall = 26;
     ui.canvas({
-      label: 'lanes of the warp as they stand, and those that load the same', parent: right,
+      label: 'lanes of the warp in the matrix, and those that load the same', parent: right,
       maxWidth: width => Math.min(width, Math.max(260, last.across * wide())),
       height: () => HEAD + last.down * tall,
       paint(g, width) {
