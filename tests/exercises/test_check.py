@@ -158,7 +158,7 @@ def test_a_failure_on_drawn_sizes_names_them_and_its_seed_draws_them_again():
     verdict = check("write-saxpy", kernel, seed=5)
     assert verdict.reason == "unwritten"
     (size,) = verdict.trace.outputs[3].shape
-    assert f"run on {size} elements" in repr(verdict)
+    assert f"run on {size:,} elements" in repr(verdict)
     assert "drawn with seed 5" in repr(verdict)
     assert verdict.seed == 5
     assert check("write-saxpy", kernel, seed=5) == verdict

@@ -35,7 +35,7 @@ from labkit.parts.ring import init_ring, ring_state
 
 LOOSER_PROBLEM = LinearCodes  # its error bounds allow for a P that is off by 8 %
 FORMAT = ptx.E4M3
-SIGN = 1  # of the product: `wgmma` adds it, and -1 would subtract it
+SIGN = 1  # of each `wgmma`: 1 adds its product, -1 would subtract it
 D = 128  # elements of a row: head_dim, padded with zeros
 BM, BN = 128, 128  # queries of a block, and keys of a tile; each has a scale
 STAGES = 2
