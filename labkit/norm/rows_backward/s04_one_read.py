@@ -1,6 +1,6 @@
 """Persistent blocks keep their columns' sums in registers: one read serves all three gradients.
 
-A thread always has the same columns. Registers hold the vectors of the row, the weights, and partial sums of dweight and
+A thread always has the same columns. Registers hold the vectors of a row, weights, and partial sums of dweight and
 dbias: forty numbers for eight columns. All blocks are resident at once, and each writes one row of partial sums for the
 merge.
 
