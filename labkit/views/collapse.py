@@ -38,7 +38,7 @@ def collapse(
     errors
         Whether to tell how far off the outputs are.
     at_end
-        Whether to show the last step first, as a playground does whose reader asks for totals.
+        Whether to show the last step first, for playgrounds whose point is the totals.
     """
     check_trace("collapse", direct)
     choices = [{"name": name, **_choice_data(direct, traces, errors)} for name, traces in transformed.items()]

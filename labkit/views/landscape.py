@@ -1,4 +1,4 @@
-"""The roofs of every named GPU at every precision, and where many kernels stand under them."""
+"""The roofs of every named GPU at every precision, and the places of many kernels under them."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field

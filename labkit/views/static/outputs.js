@@ -1,5 +1,5 @@
 // The block's part of C with what one lane computes, between the rows of A and the columns of B that it needs;
-// beside it the warp's lanes as they stand, and with whom this lane shares what it loads.
+// beside it the warp's lanes in the matrix, and with whom this lane shares what it loads.
 
 // How strongly each warp is drawn, by its number: neighbours differ, along rows and along columns.
 function labkitCheckered(owner, columns) {

@@ -1,5 +1,5 @@
 // Above, memory and the chip, with arrows for what the launch of this step moves between them. Below, a bar for each run:
-// a piece for each pass of each launch, as wide as the bytes that it moves. Dashes stand where the run before had more.
+// a piece for each pass of each launch, as wide as the bytes that it moves. Dashes mark passes that only the run above has.
 
 const view = {
   start(ui, data) {
