@@ -79,7 +79,7 @@ def draw_empty_parts(rng, parts, rows):
 EXERCISE = Exercise(
     title="The merge of a split",
     task="The keys of a long cache were split into parts. For each row, a query, each part has stored its own O, which "
-    "is divided by the sum of its own weights, and its own log-sum-exp. Write O and the log-sum-exp of all keys, in "
+    "is divided by its own sum of exponentials, and its own log-sum-exp. Write O and the log-sum-exp of all keys, in "
     "one pass: no thread loads a number twice. A part may hold no key that the query sees: then its log-sum-exp is "
     "-inf, and the content of its O means nothing. A row whose parts are all empty has O = 0 and a log-sum-exp of "
     "-inf.",
