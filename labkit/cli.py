@@ -257,12 +257,12 @@ def submit():
 @app.command()
 def collect(
     roster: Annotated[Path, typer.Argument(help="CSV with the columns student and repository (an address or path).")],
-    out: Annotated[Path, typer.Option(help="Folder that receives a folder a student.")] = Path("submissions"),
+    out: Annotated[Path, typer.Option(help="Folder that receives a folder per student.")] = Path("submissions"),
     before: Annotated[
         str | None, typer.Option(help="Take the last commit before this time, as `grade --deadline` has it.")
     ] = None,
 ):
-    """Fetch the notebooks of a class, a folder a student, for `grade`."""
+    """Fetch the notebooks of a class, a folder per student, for `grade`."""
     from rich.console import Console
     from rich.text import Text
 

@@ -1,4 +1,4 @@
-"""Attention: the problem, and ladders of kernels, one idea a step.
+"""Attention: the problem, and ladders of kernels, one idea per step.
 
 >>> from labkit import attention
 >>> problem = attention.AttentionForward(batch=8, heads=16, queries=2048, head_dim=128, causal=True)
@@ -6,7 +6,7 @@
 >>> attention.ladder("forward").step("q_outer").launch(*operands)
 >>> O = attention.attend(Q, K, V, lse=lse, causal=True)
 >>> dQ, dK, dV = attention.attend_backward(dO, Q, K, V, O, lse, causal=True)
->>> O = attention.attend_cached(Q, K, V, lengths)  # a few queries a sequence
+>>> O = attention.attend_cached(Q, K, V, lengths)  # a few queries per sequence
 >>> codes_and_scales = attention.quantise(Q, K, V)  # for the ladder "fp8"
 """
 

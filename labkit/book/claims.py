@@ -152,7 +152,7 @@ _SECTIONS: dict[tuple[str, str], list[tuple[str, str, str, str, str, str]]] = {
          NOT_CONFIRMED, "No GPU of this list has that ratio."),
         ("sixteen", "tensor-cores",
          "Sizes that are not multiples of 16 cost time",
-         "articles; NVIDIA's Matrix Multiplication Background User's Guide (2023) asks for 16 bytes",
+         "articles; NVIDIA's Matrix Multiplication Background User's Guide (2023) recommends multiples of 16 bytes",
          CONDITION, "It holds, but the size of a block costs more than the 16 of an instruction."),
     ],
     ("Convolution", "direct"): [

@@ -25,7 +25,7 @@ _EVERY_PAGE = (
 )
 _OTHER_SENSES = (
     "issue hit miss fold spread overlap pass page effective static dynamic plan stain bin vector handle value query "
-    "key mask group groups stream wave hopper transposed stage offset head plane layout"
+    "key mask group groups stream wave hopper transposed stage offset head plane layout padding ring"
 )
 _NOT_LINKED = {*_EVERY_PAGE.split(), *_OTHER_SENSES.split(), "constant memory"}
 

@@ -248,8 +248,8 @@ def _check_outputs(launch, trace, names):
         return
     sites = (counters.site for counters in trace.sites)
     line = next((site.line for site in sites if site.array == wrong.name and site.kind != "load"), None)
-    where = f"Line {line} is what stores into {wrong.name}" if line else f"No line stores into {wrong.name}"
-    where += "; what it stores may have gone wrong before." if line and wrong.reason == "result" else "."
+    where = f"Line {line} stores to {wrong.name}" if line else f"No line stores to {wrong.name}"
+    where += "; the mistake may be in an earlier line." if line and wrong.reason == "result" else "."
     raise _Fault(wrong.reason, f"{wrong.message}\n{where}", line)
 
 
@@ -268,7 +268,7 @@ def _explain_overrun(budget: Budget, count: int, trace: Trace | LoopTrace) -> tu
     )
     if budget.counter == FLOAT64:
         finding = next((finding for finding in trace.findings if finding.kind == "float64"), None)
-        why, line = (finding.fact, finding.line) if finding else ("The code asks for float64 itself.", None)
+        why, line = (finding.fact, finding.line) if finding else ("The code requests float64 itself.", None)
         return f"{message}\n{why}", line
     worst, array_count = find_worst_site(budget, trace)
     site, site_count = worst.site, read_site_counter(budget.counter, worst)

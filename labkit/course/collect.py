@@ -1,4 +1,4 @@
-"""`labkit collect`: the notebooks of a roster's repositories, a folder a student, with the times of the commits.
+"""`labkit collect`: the notebooks of a roster's repositories, a folder per student, with the times of the commits.
 
 No file of a student is checked out. Notebooks are read from the fetched objects as bytes and written under checked
 names, so that links, hooks, filters and odd paths in a repository have no effect.

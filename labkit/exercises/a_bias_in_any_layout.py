@@ -4,6 +4,7 @@ import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
 from labkit.exercises.problems import expect, last_block_size, shared_among_threads
+from labkit.table import count_text
 
 THREADS = 128
 ALL_CHANNELS = 33  # this many channels together, or more, mean all of them: NHWC
@@ -19,7 +20,7 @@ def make_launch(rng, N, C, pixels, V):
     y = np.where(channel < C, x + np.append(bias, np.zeros(V, np.float32))[channel], 0)
     warps = -(-x.size // 32)
     return Launch(
-        label=f"{N} images, {C} channels, {pixels} pixels, V = {V}",
+        label=f"{count_text(N, 'image')}, {count_text(C, 'channel')}, {count_text(pixels, 'pixel')}, V = {V}",
         args=(x.ravel(), bias, unwritten_array((x.size,)), V, pixels),
         outputs={2: expect(y.ravel().astype(float))},
         grid=(-(-x.size // THREADS),),

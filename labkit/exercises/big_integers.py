@@ -5,6 +5,7 @@ import numpy as np
 from labkit.checking import NO_FLOAT64, Budget, Duty, Exercise, InputDependence, Launch, unwritten_array
 from labkit.exercises.bit_reversal import roots_of_unity
 from labkit.ladder import Expected
+from labkit.table import count_text
 
 THREADS = 128
 MIN_POINTS = 64  # from here on no transform is right without its roots
@@ -19,7 +20,7 @@ def make_launch(rng, a_digits, b_digits, nines):
     bits = max(1, (a_digits + b_digits - 1).bit_length())
     points = 2**bits
     return Launch(
-        label=f"{a_digits} digits times {b_digits}{', all of them 9' if nines else ''}, {points} points",
+        label=f"{count_text(a_digits, 'digit')} times {b_digits}{', all of them 9' if nines else ''}, {points} points",
         args=(a, b, unwritten_array((a_digits + b_digits,), np.int32), roots_of_unity(points)[: points // 2], bits),
         outputs={2: Expected(value, np.zeros(value.shape))},
         grid=(1,),

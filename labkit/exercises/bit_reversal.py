@@ -5,6 +5,7 @@ import numpy as np
 from labkit.checking import NO_FLOAT64, Budget, Exercise, Launch, unwritten_array
 from labkit.exercises.problems import EPS
 from labkit.ladder import Expected
+from labkit.table import count_text
 
 THREADS = 64
 OPERATIONS = 12  # error bound of a pass, in eps of the norm
@@ -26,7 +27,7 @@ def make_launch(rng, lines, max_points):
     bound = np.broadcast_to(OPERATIONS * digits * EPS * norm, value.shape)
     butterflies = points // 4 * digits
     return Launch(
-        label=f"{lines} lines of {points} points",
+        label=f"{count_text(lines, 'line')} of {points} points",
         args=(x, roots_of_unity(points), unwritten_array(x.shape), digits),
         outputs={2: Expected(value, bound)},
         grid=(lines,),

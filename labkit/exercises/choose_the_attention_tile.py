@@ -90,9 +90,9 @@ def draw_case(rng):
 
 EXERCISE = Exercise(
     title="Choose the tile",
-    task="A block owns `rows` queries. It goes through the keys from the first one, `columns` at a time, and stops "
-    "after the last tile of which one of its queries sees a key. The last tile may be cut off: the block loads only "
-    "keys that exist. Find the tile that loads the fewest keys and fits in shared memory and registers.",
+    task="A block owns `rows` queries. It loops over tiles of `columns` keys, beginning at the first key. It skips the "
+    "tiles at the end in which none of its queries sees a key. The last tile may be cut off: the block loads only keys "
+    "that exist. Find the tile that loads the fewest keys and fits in shared memory and registers.",
     points=3,
     function="best_tile",
     make_launch=make_launch,

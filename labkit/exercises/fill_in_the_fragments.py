@@ -1,4 +1,4 @@
-"""The words of A and B that each lane loads for an `mma`, and the places of its sums."""
+"""The words of A and B that each lane loads for an `mma`, and where its accumulators belong."""
 
 from labkit.checking import Budget, Exercise
 from labkit.checking.budget import TENSOR_FLOPS
@@ -13,7 +13,7 @@ def make_launch(rng, M, N, K):
 
 EXERCISE = Exercise(
     title="Fill in the fragments",
-    task="Let each lane load its words of A and of B for the `mma`, and store its four sums where they belong.",
+    task="Let each lane load its words of A and of B for the `mma`, and store its four accumulators where they belong.",
     points=3,
     function="one_product",
     make_launch=make_launch,

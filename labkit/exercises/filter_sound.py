@@ -6,6 +6,7 @@ from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritt
 from labkit.checking.budget import BARRIERS
 from labkit.exercises.matmuls import USES_TILES, add_expected_results
 from labkit.exercises.problems import expect_product, grid_for, random_matrix
+from labkit.table import count_text
 
 TILE = 16
 
@@ -16,7 +17,8 @@ def make_launch(rng, K, C, L, T, hop):
     lowered = np.ascontiguousarray(windows.transpose(0, 2, 1).reshape(C * L, T))
     tiles = -(-K // TILE) * -(-T // TILE) * -(-C * L // TILE)
     return Launch(
-        label=f"{C} channel{'s' * (C > 1)} of {sound.shape[1]} samples, {K} filters of {L} taps, hop {hop}",
+        label=f"{count_text(C, 'channel')} of {sound.shape[1]} samples, "
+        f"{count_text(K, 'filter')} of {L} taps, hop {hop}",
         args=(sound, w.reshape(K, C, L), unwritten_array((K, T)), hop),
         outputs={2: expect_product(w, lowered)},
         grid=grid_for((T, K), (TILE, TILE)),

@@ -44,7 +44,7 @@ def make_launch(rng, M, N, K):
                 2 * blocks * tiles * TILE * TILE // WARP
                 + grid[0] * count_edge_warps(M, K)
                 + grid[1] * count_edge_warps(K, N),
-                "16 per step, and one per warp at an edge: each element is copied once, and zeros may be stored apart",
+                "16 per step, and one per warp at an edge: each element once, and zeros may be stored separately",
             ),
             Budget("global stores", M * N, "each element of C once"),
             Budget(SHARED_BYTES, 2 * PADDED_BYTES, "two stages of two tiles, and a column of padding in each"),

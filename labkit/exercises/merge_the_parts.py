@@ -6,6 +6,7 @@ from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, u
 from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
 from labkit.exercises.problems import EPS, grid_for, last_block_size
 from labkit.ladder import Expected
+from labkit.table import count_text
 
 BLOCK, WARP = (64,), 32
 MAX_LOGIT = 1e4
@@ -27,7 +28,7 @@ def make_launch(rng, parts, rows):
     distances = np.where(empty, 0, rescaled * (maximum - np.where(empty, maximum, valid_max)))
     bound = EPS * ((4 * parts + 4) * rescaled.sum(0) + 2 * distances.sum(0))
     return Launch(
-        label=f"{parts} part{'s' * (parts > 1)} of {rows} rows, one thread per row",
+        label=f"{count_text(parts, 'part')} of {count_text(rows, 'row')}, one thread per row",
         args=(maxima, totals, unwritten_array((rows,)), unwritten_array((rows,))),
         outputs={2: Expected(maximum, np.zeros(rows)), 3: Expected(rescaled.sum(0), bound)},
         grid=grid_for((rows,), BLOCK),

@@ -6,6 +6,7 @@ from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, u
 from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
 from labkit.exercises.problems import EPS, grid_for, last_block_size
 from labkit.ladder import Expected
+from labkit.table import count_text
 
 BLOCK, WARP = (64,), 32
 OFFSETS = 2000, 4000  # of half the channels from zero, in standard deviations
@@ -33,7 +34,7 @@ def make_launch(rng, parts, channels):
     distances = np.sqrt((count * deviations**2).sum(0) / total)
     width = np.ptp(np.where(count, deviations, 0), axis=0)  # no part is farther from another
     return Launch(
-        label=f"{parts} part{'s' * (parts > 1)} of {channels} channels",
+        label=f"{count_text(parts, 'part')} of {count_text(channels, 'channel')}",
         args=(count.astype(np.float32), means, squares, unwritten_array((channels,)), unwritten_array((channels,))),
         outputs={
             3: Expected(mean, 2 * mean_error),

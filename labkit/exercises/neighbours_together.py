@@ -4,6 +4,7 @@ import numpy as np
 
 from labkit.checking import Above, Budget, Exercise, Launch, unwritten_array
 from labkit.exercises.problems import expect, grid_for
+from labkit.table import count_text
 
 PER_THREAD = 4
 
@@ -12,7 +13,7 @@ def make_launch(rng, size, threads):
     x = rng.standard_normal(size, np.float32)
     sectors = -(-size // 8)
     return Launch(
-        label=f"{size} elements, {PER_THREAD} per thread, blocks of {threads}",
+        label=f"{count_text(size, 'element')}, {PER_THREAD} per thread, blocks of {threads}",
         args=(x, unwritten_array((size,))),
         outputs={1: expect(2 * x.astype(np.float64))},
         grid=grid_for((size,), (PER_THREAD * threads,)),

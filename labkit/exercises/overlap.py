@@ -5,6 +5,7 @@ import numpy as np
 from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
 from labkit.exercises.problems import EPS
 from labkit.ladder import Expected
+from labkit.table import count_text
 
 T = 32  # points per tile
 
@@ -15,7 +16,7 @@ def make_launch(rng, points, taps):
     value, size = np.convolve(*float64s), np.convolve(*map(np.abs, float64s))
     blocks = -(-value.size // (T - taps + 1))
     return Launch(
-        label=f"{points} points, {taps} taps",
+        label=f"{count_text(points, 'point')}, {count_text(taps, 'tap')}",
         args=(x, w, unwritten_array(value.shape)),
         outputs={2: Expected(value, 2 * T * EPS * size)},
         grid=(blocks,),

@@ -4,6 +4,7 @@ import numpy as np
 
 from labkit.checking import NO_ARITHMETIC, Above, Budget, Exercise, Launch, unwritten_array
 from labkit.exercises.problems import depends_on_tile, expect, last_block_size, random_matrix, shared_among_threads
+from labkit.table import count_text
 
 FIELDS, STRUCTS = 7, 128
 
@@ -14,7 +15,7 @@ def make_launch(rng, structs):
     is_whole = structs % 8 == 0  # otherwise arrays begin inside a sector
     sectors = -(-fields.size // 8)
     return Launch(
-        label=f"{structs} structs of {FIELDS} fields, blocks of {STRUCTS}",
+        label=f"{count_text(structs, 'struct')} of {FIELDS} fields, blocks of {STRUCTS}",
         args=(np.ascontiguousarray(fields.T).ravel(), unwritten_array(fields.shape)),
         outputs={1: expect(fields.astype(float))},
         grid=(blocks,),

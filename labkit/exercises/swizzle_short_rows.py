@@ -3,6 +3,7 @@
 from labkit.checking import NO_ARITHMETIC, Above, Budget, Exercise, Launch, unwritten_array
 from labkit.checking.budget import SHARED_BYTES
 from labkit.exercises.problems import depends_on_tile, expect, random_matrix, shared_among_threads
+from labkit.table import count_text
 
 CHANNELS, PIXELS = 8, 32
 
@@ -13,7 +14,7 @@ def make_launch(rng, pixels):
     blocks = -(-pixels // PIXELS)
     last_pixels = pixels - (blocks - 1) * PIXELS  # pixels of the last block
     return Launch(
-        label=f"{pixels} pixels of {CHANNELS} channels, tiles of {CHANNELS} x {PIXELS}",
+        label=f"{count_text(pixels, 'pixel')} of {CHANNELS} channels, tiles of {CHANNELS} x {PIXELS}",
         args=(x, unwritten_array((pixels, CHANNELS))),
         outputs={1: expect(x.T.astype(float))},
         grid=(blocks,),

@@ -5,6 +5,7 @@ import numpy as np
 from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
 from labkit.exercises.problems import EPS, grid_for
 from labkit.ladder import Expected
+from labkit.table import count_text
 
 BLOCK = 32, 4
 
@@ -19,7 +20,8 @@ def make_launch(rng, lines, points, turned):
     sizes = np.abs(x) * np.abs(w)
     bound = 16 * EPS * np.concatenate((sizes, sizes[:, points - points // 2 - 1 : 0 : -1]), 1)
     return Launch(
-        label=f"{lines} lines of {points} points, {'convolution' if turned else 'correlation'}",
+        label=f"{count_text(lines, 'line')} of {count_text(points, 'point')}, "
+        f"{'convolution' if turned else 'correlation'}",
         args=(X, W, unwritten_array((lines, points, 2)), turned),
         outputs={2: Expected(np.stack((spectrum.real, spectrum.imag), 2), np.stack((bound, bound), 2))},
         grid=grid_for((points // 2 + 1, lines), BLOCK),

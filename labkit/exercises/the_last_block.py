@@ -6,6 +6,7 @@ from labkit.checking import Above, Budget, Dependence, Exercise, Launch, unwritt
 from labkit.exercises.problems import EPS
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import FENCES
+from labkit.table import count_text
 
 
 def make_launch(rng, size, blocks):
@@ -15,7 +16,7 @@ def make_launch(rng, size, blocks):
     bound = np.where(total < 2**24, 0, size * EPS * total)  # float32 holds whole numbers to 2**24
     allowed = 2 * size + 2 * blocks
     return Launch(
-        label=f"{size} elements, {blocks} blocks of 32",
+        label=f"{count_text(size, 'element')}, {count_text(blocks, 'block')} of 32",
         args=(x, y, unwritten_array((blocks,)), np.zeros(1, np.uint32), unwritten_array((1,))),
         outputs={
             3: Expected(np.zeros(1), np.zeros(1)),  # the arrival counter is back at 0

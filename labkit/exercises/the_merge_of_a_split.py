@@ -6,6 +6,7 @@ from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, u
 from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
 from labkit.exercises.problems import EPS, last_block_size
 from labkit.ladder import Expected
+from labkit.table import count_text
 
 HEAD_DIM, ROWS = 32, 4  # of an output, and per block
 MAX_LSE = 700.0
@@ -35,7 +36,7 @@ def make_launch(rng, parts, rows):
     lse_size = np.abs(np.where(empty, 0, lse)).max(0)
     error = EPS * (parts * (4 + 2 * lse_size) + 4)  # weights may be relative to a running log-sum-exp
     return Launch(
-        label=f"{parts} part{'s' * (parts > 1)} of {rows} rows",
+        label=f"{count_text(parts, 'part')} of {count_text(rows, 'row')}",
         args=(O, lse, unwritten_array((rows, HEAD_DIM)), unwritten_array((rows,))),
         outputs={
             2: Expected(
@@ -78,7 +79,7 @@ def draw_empty_parts(rng, parts, rows):
 EXERCISE = Exercise(
     title="The merge of a split",
     task="The keys of a long cache were split into parts. For each row, a query, each part has stored its own O, which "
-    "is divided by the sum of its own weights, and its own log-sum-exp. Write O and the log-sum-exp of all keys, in "
+    "is divided by its own sum of exponentials, and its own log-sum-exp. Write O and the log-sum-exp of all keys, in "
     "one pass: no thread loads a number twice. A part may hold no key that the query sees: then its log-sum-exp is "
     "-inf, and the content of its O means nothing. A row whose parts are all empty has O = 0 and a log-sum-exp of "
     "-inf.",

@@ -7,9 +7,10 @@ from labkit.checking.budget import BARRIERS, LOCAL_NUMBERS, SHARED_BYTES
 from labkit.exercises.exact_scores import HEAD_DIM, random_queries_and_keys
 from labkit.exercises.problems import EPS, MIN_NORMAL, random_matrix
 from labkit.ladder import Expected
+from labkit.table import count_text
 
 QUERIES, KEYS = 32, 8  # threads per block, keys per tile
-THRESHOLD = 8  # the origin moves to a score that exceeds it by more
+THRESHOLD = 8  # the origin moves to a score that is more than this above it
 
 
 def make_launch(rng, queries, keys):
@@ -23,7 +24,7 @@ def make_launch(rng, queries, keys):
     error = EPS * (keys + 4 * tiles + 32 + 2 * np.abs(scores - origins[:, None])) * weights
     V_size = np.abs(V.astype(float))
     return Launch(
-        label=f"{queries} queries and {keys} keys",
+        label=f"{count_text(queries, 'query', 'queries')} and {count_text(keys, 'key')}",
         args=(
             Q.T.copy(),
             K,
@@ -66,10 +67,10 @@ def find_origins(scores):
 
 EXERCISE = Exercise(
     title="The missing rescale",
-    task="A kernel processes part of the keys, and a later kernel merges the parts. Per query it returns its sums of "
-    "weight times value, undivided, the total of its weights, and the origin: the score that both are relative to. The "
-    "origin moves late, to a tile's largest score, and only if that exceeds it by more than 8. There are two mistakes "
-    "in what happens when the origin moves.",
+    task="This kernel processes some of the keys, and a later kernel merges such parts. For each query it stores the "
+    "undivided sums of weight times value, the total of the weights, and the origin. A weight is exp(score - origin). "
+    "The origin moves only if the largest score so far is more than 8 above it; that score is then the new origin. "
+    "There are two mistakes in the code that moves the origin.",
     points=3,
     function="part_of_attention",
     make_launch=make_launch,

@@ -7,6 +7,7 @@ from labkit.checking.budget import BARRIERS, LOCAL_NUMBERS, SHARED_BYTES
 from labkit.exercises.exact_scores import HEAD_DIM, random_queries_and_keys
 from labkit.exercises.problems import EPS, MIN_NORMAL, random_matrix
 from labkit.ladder import Expected
+from labkit.table import count_text
 
 QUERIES, KEYS = 32, 8  # threads per block, keys per tile
 
@@ -30,7 +31,8 @@ def make_launch(rng, queries, keys, sinks, window):
     blocks, count = len(needed), int(needed.sum())
     tile_rows = int((needed * np.minimum(KEYS, keys - KEYS * np.arange(needed.shape[1]))).sum())  # of K, and of V
     return Launch(
-        label=f"{queries} queries, {keys} keys, {sinks} sinks, a window of {window}",
+        label=f"{count_text(queries, 'query', 'queries')}, {count_text(keys, 'key')}, {count_text(sinks, 'sink')}, "
+        f"a window of {window}",
         args=(Q.T.copy(), K, V, unwritten_array((HEAD_DIM, queries)), np.int32(sinks), np.int32(window)),
         outputs={
             3: Expected(O.T, (error @ V_size + error.sum(1, keepdims=True) * np.abs(O) + MIN_NORMAL * V_size.sum(0)).T)

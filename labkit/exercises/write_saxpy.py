@@ -5,6 +5,7 @@ import numpy as np
 from labkit.checking import Above, Budget, Exercise, Launch, unwritten_array
 from labkit.exercises.problems import EPS, grid_for
 from labkit.ladder import Expected
+from labkit.table import count_text
 
 
 def make_launch(rng, size, threads, a):
@@ -13,7 +14,7 @@ def make_launch(rng, size, threads, a):
     product = a.astype(float) * x.astype(float)
     bound = 2 * EPS * (np.abs(product) + np.abs(y))
     return Launch(
-        label=f"{size} elements, a = {a:g}, blocks of {threads}",
+        label=f"{count_text(size, 'element')}, a = {a:g}, blocks of {threads}",
         args=(a, x, y, unwritten_array((size,))),
         outputs={3: Expected(product + y, bound)},  # argument 3
         grid=grid_for((size,), (threads,)),

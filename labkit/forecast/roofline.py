@@ -135,12 +135,12 @@ def unit_terms(trace: Trace, gpu: Gpu, busy_sms: float) -> dict[str, Term]:
         "L2 bandwidth": Term(
             l2_bytes / (gpu.l2_bytes_per_clock * gpu.clock_ghz * 1e6),
             f"{counted.l2_sectors:,} sectors x {SECTOR_BYTES} bytes"
-            f" / ({gpu.l2_bytes_per_clock} bytes a cycle x {gpu.clock_ghz:g} GHz)",
+            f" / ({gpu.l2_bytes_per_clock} bytes per cycle x {gpu.clock_ghz:g} GHz)",
         ),
         "L1 look-ups": Term(
-            l1_lines / sm_cycles_per_ms, f"{l1_lines:,.0f} lines of {LINE_BYTES} bytes, one a cycle / ({sms})"
+            l1_lines / sm_cycles_per_ms, f"{l1_lines:,.0f} lines of {LINE_BYTES} bytes, one per cycle / ({sms})"
         ),
-        "shared memory": Term(wavefronts / sm_cycles_per_ms, f"{wavefronts:,} wavefronts, one a cycle / ({sms})"),
+        "shared memory": Term(wavefronts / sm_cycles_per_ms, f"{wavefronts:,} wavefronts, one per cycle / ({sms})"),
     }
     for dtype, flops in counted.flops_by_dtype.items():
         peak = gpu.peak_tflops.get(dtype, gpu.peak_tflops["float32"]) * busy_sms / gpu.sms

@@ -82,7 +82,7 @@ def _issue(trace, gpu, sms, code):
     else:
         counted, unit = executed, f"{executed:,.0f} instructions of warps"
     rate = gpu.sm_parts * sms * gpu.clock_ghz * 1e6
-    return Term(counted / rate, f"{unit}, {gpu.sm_parts} a cycle / ({sms:.4g} SMs x {gpu.clock_ghz:g} GHz)")
+    return Term(counted / rate, f"{unit}, {gpu.sm_parts} per cycle / ({sms:.4g} SMs x {gpu.clock_ghz:g} GHz)")
 
 
 def _latency(trace, gpu, latencies, resident, waves):
@@ -98,7 +98,7 @@ def _latency(trace, gpu, latencies, resident, waves):
     )
     return Term(
         ceil(waves) * cycles / (gpu.clock_ghz * 1e6),
-        f"{ceil(waves)} waves of {resident.blocks} blocks an SM x {cycles:,.0f} cycles that each warp waits"
+        f"{ceil(waves)} waves of {resident.blocks} blocks per SM x {cycles:,.0f} cycles that each warp waits"
         f" / {gpu.clock_ghz:g} GHz",
     )
 

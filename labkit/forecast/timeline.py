@@ -133,7 +133,7 @@ def timeline(trace: Trace, gpu: str | Gpu | None = None, in_turns: bool = True) 
     figures = gpu if isinstance(gpu, Gpu) else gpus.gpu(gpu or trace.gpu)
     if not any(event.kind == "product" for event in trace.events):
         raise ValueError(
-            f"`{trace.kernel}` asks for no products of warpgroups in the blocks that were recorded: take a kernel with "
+            f"`{trace.kernel}` issues no `wgmma` in the recorded blocks: take a kernel with "
             "`ptx.wgmma`, and record a block that multiplies"
         )
     dtype = next(name for name in trace.counters.flops_by_dtype if name.endswith(TENSOR))

@@ -7,7 +7,7 @@
 >>> gemm.gpu, gemm.rows[0]["tflops"]
 >>> results.table("gemm", ["step", "problem", "tflops"], dtype="float32")
 
-A file holds what was measured, a row a line; a row's `step` names a kernel of the operation's ladder. Speeds and ratios
+A file holds measurements, one row per line; a row's `step` names a kernel of the operation's ladder. Speeds and ratios
 are computed when it is loaded (`computed.py`).
 """
 
@@ -180,7 +180,8 @@ def heading(name: str) -> str:
     words = name.split("_")
     if name in HEADINGS:
         return HEADINGS[name]
-    return f"{' '.join(words[:-1])}, {words[-1]}" if words[-1] in UNITS and words[1:] else " ".join(words)
+    unit = words[-1].replace("us", "µs") if words[-1] in UNITS and words[1:] else ""
+    return f"{' '.join(words[:-1])}, {unit}" if unit else " ".join(words)
 
 
 def _read(path: Path, missing_gpu: str = "") -> Results:

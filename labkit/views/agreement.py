@@ -5,6 +5,7 @@ from typing import Any
 
 from matplotlib.ticker import EngFormatter
 
+from labkit.table import count_text
 from labkit.views import chart
 from labkit.views.base import COLOURS, View, table
 
@@ -16,7 +17,7 @@ VERDICTS = {
     "missed": ("v", "▼", "hot", "beyond its bound"),
 }
 LABELS = ("kernel", "problem", "counter")
-RATE_SUFFIX = "_rate"  # counters that are shares: they stand in the table alone
+RATE_SUFFIX = "_rate"  # counters that are shares: only the table has them
 
 
 def agreement(rows: Sequence[dict[str, Any]], gpu: str) -> View:
@@ -90,7 +91,7 @@ def _sentence(rows):
     missed = verdicts.count("missed")
     text += f", {missed} are beyond their bound." if missed else "."
     rates = sum(row["counter"].endswith(RATE_SUFFIX) for row in rows)
-    return text + (f" The {rates} that are hit rates stand in the table alone." if rates else "")
+    return text + (f" The table also has {count_text(rates, 'hit rate')}, which the chart leaves out." if rates else "")
 
 
 def _text(value):

@@ -18,14 +18,14 @@ def attention_errors(
     stored: Mapping[str, Sequence[float]],
     fused: Mapping[str, Sequence[float]],
 ) -> View:
-    """Step through spreads of the logits: a query's weights, and the error of O, each way to compute it in each format.
+    """Step through spreads of the scores: a query's probabilities, and the error of O by way and format.
 
     Parameters
     ----------
     spreads
-        Standard deviations of the logits, from the least on.
+        Standard deviations of the scores, from the least on.
     weights
-        One query's weights at each spread.
+        One query's probabilities at each spread.
     stored, fused
         Relative errors of O at each spread, by format: with the matrix of scores in memory, and kept on the chip.
     """
@@ -66,9 +66,9 @@ def attention_errors(
         "errors": pack(np.array(list(errors.values()))),
         "limits": _limits(errors),
         "start": len(spreads) // 2,
-        "table": table(["spread of the logits", "largest weight", *columns], rows, by_step=True),
+        "table": table(["spread of the scores", "largest probability", *columns], rows, by_step=True),
     }
-    return View("attention_errors", "Error of attention, by the spread of its logits", data, draw_still)
+    return View("attention_errors", "Error of attention, by the spread of its scores", data, draw_still)
 
 
 def _limits(errors):
@@ -80,7 +80,7 @@ def _limits(errors):
 
 
 def _sentence(spread, weights, errors) -> str:
-    says = [f"Logits spread by **{spread:g}**: the largest of {len(weights)} weights is {weights[0]:.2f}."]
+    says = [f"Scores spread by **{spread:g}**: the largest of {len(weights)} probabilities is {weights[0]:.2f}."]
     finite = {name: both for name, both in errors.items() if all(0 < error < np.inf for error in both)}
     if finite:
         times = [f"by **{stored / fused:.1f}** in {name}" for name, (stored, fused) in finite.items()]
@@ -91,19 +91,19 @@ def _sentence(spread, weights, errors) -> str:
 
 
 def draw_still(figure, data, step):
-    """Draw the errors by spread, with the step marked, and the weights of the step."""
+    """Draw the errors by spread, with the step marked, and the probabilities of the step."""
     stills.set_size_and_title(figure, data, step, 9.5, 3.8, fontsize=8, wrap=True)
     bars, chart = figure.subplots(1, 2, width_ratios=[1, 1.8])
     weights = unpack(data["weights"])[step]
     bars.bar(range(len(weights)), weights, color=COLOURS["A"])
-    bars.set_xlabel("keys, by weight", fontsize=8)
-    bars.set_ylabel("weight of a key", fontsize=8)
+    bars.set_xlabel("keys, by probability", fontsize=8)
+    bars.set_ylabel("probability of a key", fontsize=8)
     for name, look, (stored, fused) in zip(data["names"], data["looks"], unpack(data["errors"]), strict=True):
         chart.loglog(data["spreads"], stored, "o--", color=COLOURS[look], markerfacecolor="white", markersize=5)
         chart.loglog(data["spreads"], fused, "o-", color=COLOURS[look], markersize=5, label=name)
     chart.axvline(data["spreads"][step], color=COLOURS["hot"], linewidth=6, alpha=0.2)
     chart.set_ylim(*data["limits"])
-    chart.set_xlabel("spread of the logits; dashed: with scores stored", fontsize=8)
+    chart.set_xlabel("spread of the scores; dashed: with scores stored", fontsize=8)
     chart.set_ylabel("error of O, over O", fontsize=8)
     chart.legend(fontsize=8, frameon=False)
     for axes in (bars, chart):

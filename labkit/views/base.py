@@ -9,12 +9,12 @@ How a view is made. Python computes everything, once, into JSON-ready `data`; Ja
 - "memory" names `static/memory.js`, which defines `const view = {start(ui, data) {...}}` (see base.js).
 - `data["say"]` is the sentence, or a list with one for each step: then the view gets its stepping
   controls. `code` and **emphasis** may be marked. The first sentence is the view's text/plain.
-- `data["table"]` is what stands behind the picture. `data["start"]` is the step shown first.
+- `data["table"]` is the data as rows, under the picture. `data["start"]` is the step shown first.
 - `data["counter"]` has a text for each step whose steps are values, with their unit: "64 images". Views without it
   count their steps: "4 / 5".
 - NumPy arrays travel by `pack` (base64; rows of lanes by `pack_lanes`) and arrive in JavaScript as typed
   arrays with a `shape`.
-- `draw_still(figure, data, step)` draws the same data into a matplotlib Figure: the picture that stands still.
+- `draw_still(figure, data, step)` draws the same data into a matplotlib Figure: the still picture.
 
 Displaying a view gives the notebook two outputs: a text/html that needs no kernel, and the live widget.
 The live one hides the other; where the widget is gone (a reopened or exported notebook) the other shows.

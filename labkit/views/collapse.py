@@ -38,7 +38,7 @@ def collapse(
     errors
         Whether to tell how far off the outputs are.
     at_end
-        Whether to show the last step first, as a playground does whose reader asks for totals.
+        Whether to show the last step first, for playgrounds whose point is the totals.
     """
     check_trace("collapse", direct)
     choices = [{"name": name, **_choice_data(direct, traces, errors)} for name, traces in transformed.items()]
@@ -58,7 +58,7 @@ def _choice_data(direct, traces, errors) -> dict:
     windows = np.lib.stride_tricks.sliding_window_view(x.astype(float), w.shape)
     exact = np.einsum("pqrs,rs->pq", windows, w.astype(float))
     if exact.shape != y.shape:
-        raise ValueError("The outputs are not as many as the window has places: show a convolution without padding.")
+        raise ValueError("The window has another number of positions than outputs: show a convolution without padding.")
     out, tile = tile_sides(len(U), w.shape)
     tiles_per_row = -(-y.shape[1] // out[1])
     count = -(-y.shape[0] // out[0]) * tiles_per_row
@@ -98,7 +98,7 @@ def _has_launches(traces, *names):
 
 def _first_tile_steps(per_output, outputs, places, additions):
     """Yield the steps of the first tile: stage, outputs shown, products and additions so far, sentence."""
-    yield PIXELS, 0, [0, 0, 0], f"**{places} pixels** lie under the windows of **{outputs} outputs**."
+    yield PIXELS, 0, [0, 0, 0], f"**{places} pixels** are under the windows of **{outputs} outputs**."
     for shown in range(1, outputs + 1) if outputs <= MAX_SINGLE_OUTPUTS else [outputs]:
         subject = f"output {shown} takes" if outputs <= MAX_SINGLE_OUTPUTS else f"each of {outputs} outputs takes"
         sentence = f"As defined, {subject} **{per_output}**, a pixel times a tap; that makes **{shown * per_output}**."

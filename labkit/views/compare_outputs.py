@@ -1,4 +1,4 @@
-"""The outputs of one lane in several kernels, beside one another, with the values of A and B that they need."""
+"""The outputs of one lane in several kernels, side by side, with the values of A and B that they need."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Who adds up dQ: blocks of keys that share its rows, and four ways to keep their sums apart or in order."""
+"""The additions to dQ: blocks of keys that share its rows, and four ways to keep their sums separate or in order."""
 
 from collections.abc import Sequence
 

@@ -44,7 +44,7 @@ def _choice(name, trace, arrays):
     if [len(found) for found in held] != [4, 2, 4] or flops != 2 * M * N * k or not k:
         raise ValueError(
             f"fragments shows one warp that loads four words of {arrays[0]} and two of {arrays[1]}, makes one `mma`, "
-            f"and stores four sums to {arrays[2]}; the run {name!r} does something else."
+            f"and stores four accumulators to {arrays[2]}; the run {name!r} does something else."
         )
     words = trace.array(arrays[0]).shape[1]
     elements_per_register = [k // words, k // words, 1]  # of A, B and C

@@ -26,7 +26,7 @@ def io_curve(
 ) -> View:
     """Show elements moved per score: counted in runs, and as curves over the side of the tile.
 
-    Steps go through values of head_dim. A run's dot is what grows with the number of scores, so that it should lie on
+    Steps go through values of head_dim. A run's dot is what grows with the number of scores, so that it should be on
     its curve: S and P of standard attention, Q and O of KV-outer loops, K and V of Q-outer loops.
 
     Parameters

@@ -99,7 +99,7 @@ def _speeds(rows, steps, baseline, problem) -> dict[str, float]:
             speeds[step] = row["tflops"]
             speeds[baseline] = row["flops"] / row["baseline_time_ms"] / 1e9
     if not speeds:
-        raise ValueError(f"No step was measured beside {baseline} on {problem}: choose another problem.")
+        raise ValueError(f"No step was measured against {baseline} on {problem}: choose another problem.")
     return speeds
 
 

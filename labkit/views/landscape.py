@@ -1,4 +1,4 @@
-"""The roofs of every named GPU at every precision, and where many kernels stand under them."""
+"""The roofs of every named GPU at every precision, and the places of many kernels under them."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ class Standing:
     precision
         Of its arithmetic: "float32", "float16 tensor".
     intensity
-        Useful FLOPs a byte of a large problem, if each byte moves once: where the kernel stands.
+        Useful FLOPs per byte of a large problem, if each byte moves once: the kernel's place on the x axis.
     measured_tflops
         By the names of `labkit.machine.gpus.GPUS`.
     traces

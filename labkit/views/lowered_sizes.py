@@ -20,7 +20,7 @@ def lowered_sizes(title: str, layers: Mapping[str, Forward]) -> View:
     """Draw the elements of the lowered matrix per pixel, over the side of the filter.
 
     Curves are for padding that gives an output per `stride` pixels in each direction: R * R / stride**2. Dots are
-    layers; one without padding lies below its curve.
+    layers; one without padding is below its curve.
 
     Parameters
     ----------

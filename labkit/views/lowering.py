@@ -36,7 +36,7 @@ def lowering(
         A run that stores the whole matrix and recorded all of its blocks.
     tiled
         A run of a tiled product that gathers the matrix from the images, with all blocks recorded: then the first
-        step is the stored matrix, and each further one a tile.
+        step is the stored matrix, and each later step is a tile.
     shape
         Of the images, N C H W, where the kernel has them in fewer axes.
     by

@@ -109,7 +109,7 @@ def banks(
         "alone": len(sides) == 1,
         "table": table(columns, rows, by_step=True),
     }
-    return View("banks", f"Banks: what warp {warp} meets in shared memory", data, draw_banks_still)
+    return View("banks", f"Banks: the shared memory accesses of warp {warp}", data, draw_banks_still)
 
 
 def _accesses(trace, space, line, array, warp, block):
@@ -164,7 +164,7 @@ def _is_transposed(info):
 def _memory_sentence(site, site_data, index, is_transposed):
     lanes = int((index >= 0).sum())
     used, moved, _ = _bytes(site_data, index)
-    note = f" (Neighbours in memory stand one below the other in `{site.array}`.)" if is_transposed else ""
+    note = f" (Neighbours in memory are one below the other in `{site.array}`.)" if is_transposed else ""
     verb = {"load": "load from", "store": "store to", "atomic": "update"}[site.kind]
     distinct = used // site_data["bytes"]
     note_distinct = "" if distinct == lanes else f" ({count_text(distinct, 'different element')})"

@@ -1,4 +1,4 @@
-"""A small image in each layout: which number stands where in memory."""
+"""A small image in each layout: where each number is stored in memory."""
 
 import numpy as np
 from matplotlib.patches import Rectangle
@@ -11,7 +11,7 @@ MOST_ELEMENTS = 64  # whose numbers can be read in a line
 
 
 def memory_order(channels: int = 8, height: int = 2, width: int = 3, *, vector: int = 4) -> View:
-    """Show a numbered image, and the same numbers as they lie in memory in NCHW, NCHW_VECT_C and NHWC.
+    """Show a numbered image, and the same numbers as they are stored in NCHW, NCHW_VECT_C and NHWC.
 
     `layouts.convert` makes the orders. Steps mark each row of a channel, and after these each pixel with its channels.
 

@@ -96,7 +96,7 @@ def _owners(trace, rows):
     stored = {name: np.concatenate(parts, axis=1) for name, parts in stored.items()}
     name = max(stored, key=lambda name: stored[name].shape[1], default=None)
     if name is None or not stored[name].size:
-        raise ValueError("outputs shows who computes which element of a matrix, and this block stored into none.")
+        raise ValueError("outputs shows which thread computes which element of a matrix; this block stored none.")
     thread, element = stored[name]
     row, column = np.divmod(element, trace.array(name).shape[1])
     top, left = row.min(), column.min()

@@ -29,7 +29,7 @@ def playground(
 ) -> View:
     """Try a kernel's parameters: a view, its counters and its findings follow the sliders.
 
-    Where a kernel of the same name stands in the notebook, the newest one is run, so that editing its cell
+    If the notebook has several kernels of this name, the newest one is run, so that editing its cell
     and moving a slider shows the edited kernel.
 
     Parameters
@@ -38,7 +38,7 @@ def playground(
         What `cuda.jit` returned, or a plain function.
     setup
         Called with the sliders that it names; returns `grid, block, *arguments` of the launch,
-        or the arguments alone of a loop.
+        or only the arguments of a loop.
     view
         Which view of the Trace to show. It is also given the sliders that it names.
     counters

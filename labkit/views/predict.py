@@ -60,7 +60,7 @@ class Prediction(View):
 
 
 def predict(question: str, unit: str = "", choices: Sequence[str] = ()) -> Prediction:
-    """Ask before the run: a number (with its unit), or one of the choices.
+    """Ask before the run: a number (with its unit; "x" for a factor), or one of the choices.
 
     Raises
     ------
@@ -93,6 +93,8 @@ def _number(guess, actual, unit):
 
 
 def _with_unit(value, unit):
+    if unit == "x":  # a factor
+        return f"{_shown(value)}x"
     return f"{_shown(value)} {_singular(unit) if value == 1 else unit}".rstrip()
 
 

@@ -1,4 +1,4 @@
-"""A matrix under the blocks that compute it: which threads have an output, and which lie outside."""
+"""A matrix under the blocks that compute it: which threads have an output, and which are outside."""
 
 from collections.abc import Mapping
 

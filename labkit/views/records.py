@@ -16,7 +16,7 @@ from labkit.views.records_figure import STEP_STYLES, Peak, Series
 from labkit.views.wording import join
 
 UNITS = {
-    "tflops": " TFLOP/s", "gflops": " GFLOP/s", "gb_s": " GB/s", "time_ms": " ms", "time_ns": " ns", "host_us": " us",
+    "tflops": " TFLOP/s", "gflops": " GFLOP/s", "gb_s": " GB/s", "time_ms": " ms", "time_ns": " ns", "host_us": " µs",
     "ratio": "x",
 }  # fmt: skip
 RATES = {"tflops", "gflops", "gb_s", "ratio"}  # where more is better

@@ -254,7 +254,7 @@ def series_styles(series: list[Series]) -> list[tuple[str, str, str]]:
 
 
 def legend(series: list[Series], is_line: bool, limits: Mapping | None = None) -> list[tuple[str, str, str]]:
-    """Return lines of the legend: mark, colour and text. Steps and baselines are told apart where there are both."""
+    """Return lines of the legend: mark, colour and text. Steps and baselines have marks of their own."""
     steps = ("―", "fg", "steps of this book") if is_line else ("■", "A", "steps of this book")
     baselines = ("╌", BASELINE_COLOUR, "baselines") if is_line else ("□", BASELINE_COLOUR, "baselines")
     kinds = [steps, baselines] if len({one.is_step for one in series}) == 2 else []

@@ -14,10 +14,10 @@ from labkit.trace import SECTOR_BYTES, ArrayInfo, Trace
 
 @dataclass(frozen=True)
 class Replay:
-    """Accesses that went through a cache, one row a step: a warp's load, or one access of a loop.
+    """Accesses that went through a cache, one row per step: a warp's load, or one access of a loop.
 
     `array` counts in `arrays`; `elements` holds the flat index (C order) that each lane read (-1: it took no part),
-    `pieces` the piece of memory that it lies in, counted from byte 0. A piece is what moves at once: a GPU's sector,
+    `pieces` the piece of memory that it is in, counted from byte 0. A piece is what moves at once: a GPU's sector,
     a CPU's line. `moves` has a row for each that came in or was pushed out: step, piece, and 1 for in, 0 for out.
     `block` counts in `blocks`; each of the `copies` SMs that run one has a cache of its own.
     """
@@ -38,7 +38,7 @@ class Replay:
 
     @property
     def asked(self) -> int:
-        """Pieces asked for, each once a step."""
+        """Pieces asked for, each once per step."""
         return int((np.diff(np.sort(self.pieces, axis=1), axis=1, prepend=-1) != 0).sum())
 
     @property

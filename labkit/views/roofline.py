@@ -1,4 +1,4 @@
-"""Rooflines: the roofs of a named GPU or CPU, and where kernels stand under them."""
+"""Rooflines: the roofs of a named GPU or CPU, and the places of kernels under them."""
 
 from collections.abc import Mapping
 from math import prod
@@ -28,7 +28,7 @@ def roofline(
     Parameters
     ----------
     traces : mapping
-        A name for each kernel, and its trace: the FLOPs and DRAM bytes that say where it stands.
+        A name for each kernel, and its trace: the FLOPs and DRAM bytes that give its place.
     device : str, Gpu or Cpu, optional
         Whose roofs; those of the first trace's GPU or CPU when left out.
     precision : str
@@ -36,7 +36,7 @@ def roofline(
     measured : mapping, optional
         TFLOP/s that were recorded, by the same names.
     problem : labkit.ladder.Problem, optional
-        What was measured, if not the traces' own problem: its marks stand at the highest intensity that it can have,
+        What was measured, if not the traces' own problem: its marks are at the highest intensity that it can have,
         that of each byte moving once.
     intensities : tuple of float, optional
         The FLOP/byte from which to which the picture goes, so that several can be compared; made to fit if left out.
@@ -66,7 +66,7 @@ def roofline(
 def _legend(points, device, problem):
     legend = [("○", "A", "at best, from the trace")]
     if any(place.measured_tflops for place in points):
-        where = f" with {problem}, where it would stand if each byte moved once" if problem else ""
+        where = f" with {problem}, where it would be if each byte moved once" if problem else ""
         legend.append(("●", "D", f"measured on {device.name}{where}"))
     return legend
 

@@ -1,4 +1,4 @@
-"""The schedule view as a picture that stands still, drawn from the same data."""
+"""The schedule view as a still picture, drawn from the same data."""
 
 from itertools import groupby
 

@@ -1,4 +1,4 @@
-"""A paged cache read by the blocks of a decoding kernel: who reads which page, and how their parts are merged."""
+"""A paged cache read by the blocks of a decoding kernel: which block reads which page, and the merge of their parts."""
 
 from collections.abc import Mapping, Sequence
 
@@ -30,7 +30,7 @@ def split_cache(
 ) -> View:
     """Step through a cache: at each step every block reads one more tile of keys; at the end parts are merged.
 
-    A choice above the picture changes the kernel. Blocks run at the same time, and a step stands for the time in which
+    A choice above the picture changes the kernel. Blocks run at the same time, and a step is the time in which
     one of them reads a tile.
 
     Parameters

@@ -21,7 +21,7 @@ def swizzle(*traces: Trace, array: str | None = None, labels=(), warp: int = 0, 
     Parameters
     ----------
     traces
-        Runs of kernels that make the same `ldmatrix`; several stand side by side.
+        Runs of kernels that make the same `ldmatrix`; several are side by side.
     array
         The tile, a shared array with rows of 128 bytes; the first that an `ldmatrix` reads if left out.
     labels

@@ -39,7 +39,7 @@ def tile_sizes(
     """Choose a tile: see its sides, the shared memory and registers that it needs, and if L2 can feed it.
 
     Queries are outside: a block keeps its tile of Q and of O, and all keys come by, in two stages of K and of V. A
-    tile's scores and O are float32 in registers, two threads a row, with 32 more registers in each thread.
+    tile's scores and O are float32 in registers, two threads per row, with 32 more registers in each thread.
 
     Parameters
     ----------
@@ -113,11 +113,11 @@ def _tile(problem, form, width, keys, rows, gpu: Gpu) -> dict:
     shortages = []
     if sum(shared) > gpu.shared_bytes_per_block:
         shortages.append(
-            f"Q, K and V take **{_kb(sum(shared))} KB** of shared memory, and a block gets "
+            f"Q, K and V take **{_kb(sum(shared))} KB** of shared memory, and a block has "
             f"{gpu.shared_bytes_per_block // KIB}"
         )
     if of_thread > MOST_REGISTERS:
-        shortages.append(f"a thread would need **{of_thread} registers**, and gets {MOST_REGISTERS} at most")
+        shortages.append(f"a thread would need **{of_thread} registers**, and has {MOST_REGISTERS} at most")
     elif sum(registers) > gpu.registers_per_sm * ACC_BYTES:
         available = gpu.registers_per_sm * ACC_BYTES // KIB
         shortages.append(

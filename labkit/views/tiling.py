@@ -17,8 +17,8 @@ _ROW_LENGTH = 32  # a one-dimensional array is drawn in rows of this many elemen
 def tiling(trace: Trace, A: str = "A", B: str = "B", C: str = "C", block=None, warp: int = 0) -> View:
     """Step through what a recorded block reads and writes.
 
-    If the arrays form a product (M x K, K x N, M x N), A stands left, B above, and C where they meet; other kernels'
-    arrays stand side by side. Shared arrays show which elements are filled, and how many reads each has served.
+    If the arrays form a product (M x K, K x N, M x N), A is at the left, B above, and C where they meet; other kernels'
+    arrays are side by side. Shared arrays show which elements are filled, and how many reads each has served.
 
     Parameters
     ----------

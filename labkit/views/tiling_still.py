@@ -1,4 +1,4 @@
-"""The tiling view as a picture that stands still, drawn from the same data."""
+"""The tiling view as a still picture, drawn from the same data."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What one warp of a matrix product loads in each step, in the matrices themselves; two mappings stand side by side."""
+"""What one warp of a matrix product loads in each step, in the matrices themselves; two mappings are side by side."""
 
 from collections.abc import Mapping
 from itertools import pairwise

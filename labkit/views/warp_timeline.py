@@ -17,7 +17,7 @@ COPY, EXP2, COMPUTE, GEMM_1, GEMM_2, WAIT_PRODUCTS, WAIT_COPY, WAIT_OTHERS, BUBB
 STYLES = {COPY: ("B", 0.8), EXP2: ("C", 0.9), COMPUTE: ("C", 0.4), GEMM_1: ("A", 0.95), GEMM_2: ("A", 0.5)}
 WAIT_COLOURS = {WAIT_PRODUCTS: "A", WAIT_COPY: "B", WAIT_OTHERS: "dim"}
 WAITS = {  # by what a span of waiting is of; else it is an array that a copy brings
-    "products": (WAIT_PRODUCTS, "waits for products"),
+    "products": (WAIT_PRODUCTS, "waits for tensor cores"),
     "stores": (WAIT_OTHERS, "stores its rows"),
     "turn": (WAIT_OTHERS, "waits for its turn"),
     "block": (WAIT_OTHERS, "waits for its block"),
@@ -25,7 +25,7 @@ WAITS = {  # by what a span of waiting is of; else it is an array that a copy br
 }
 WARPGROUP_WARPS = 4  # of a warpgroup
 RUN_FIELDS = "cycles", "idle", "edges", "lanes", "letters", "consumers"  # of a run, in what is drawn
-ISSUE_CYCLES = 200  # cycles in which a warpgroup may issue products
+ISSUE_CYCLES = 200  # cycles in which a warpgroup may issue `wgmma`
 
 
 def warp_timeline(
@@ -41,7 +41,7 @@ def warp_timeline(
     runs
         Runs by their names, of kernels that multiply by `wgmma`, with the blocks recorded that are to be shown.
     products
-        What a product is called, by the shared array that its right operand lies in: two names at most, which arrays
+        What tensor cores compute, by the shared array of the right operand: two names at most, which arrays
         may share, in the order of their colours; the arrays' own if left out.
     end_cycles
         End of the axis, for pictures that are compared; that of the longest run if left out.
@@ -55,7 +55,7 @@ def warp_timeline(
     product_names = {array: (products or {}).get(array, array) for array in ordered}
     names = list(dict.fromkeys(product_names.values()))
     if len(names) > 2:
-        raise ValueError(f"The picture tells two products apart, and these have {len(names)}: {join(names)}.")
+        raise ValueError(f"The picture has two colours for GEMMs, and these runs have {len(names)}: {join(names)}.")
     lines = {
         words: {name: timeline(trace, in_turns=in_turns) for name, trace in runs.items()}
         for words, in_turns in ORDERS.items()
@@ -80,7 +80,7 @@ def _order(lines: Mapping[str, Timeline], product_names, longest) -> dict:
     states = [{name: _states(run, at) for name, run in shown.items()} for at in instants]
     says = [_sentence(at, of_runs) for at, of_runs in zip(instants, states, strict=True)]
     idle_shares = [
-        f"**{run['idle']:.0%}** in `{name}` ({run['idle'] - run['edges']:.0%} between products)"
+        f"**{run['idle']:.0%}** in `{name}` ({run['idle'] - run['edges']:.0%} between GEMMs)"
         for name, run in shown.items()
     ]
     says[-1] = f"Of the whole time, by this model, the tensor cores idle {join(idle_shares)}."
@@ -133,7 +133,7 @@ def _run(line: Timeline, product_names) -> dict:
     for (group, array), start, end in _runs_of_products(line):
         # two warpgroups share the lane: each has a half of it
         number = consumers.index(group)
-        text = f"make {product_names[array]} of warpgroup {number + 1}"
+        text = f"compute {product_names[array]} of warpgroup {number + 1}"
         add(len(lanes) - 1 + number, numbers[product_names[array]], start, end, text)
     edge_cycles = 0.0
     for bubble in line.bubbles():
@@ -163,7 +163,7 @@ def _copies(line: Timeline):
 
 
 def _runs_of_products(line: Timeline):
-    """Return runs of a warpgroup's products with one array, interleaved with those of other warpgroups."""
+    """Return runs of a warpgroup's `wgmma` with one array, interleaved with those of other warpgroups."""
     latest, found = {}, []
     pause = 1.01 * max(span.end - span.start for span in line.products())
     for span in line.products():
@@ -185,10 +185,10 @@ def _states(run, at) -> dict[str, str]:
         name = run["lanes"][min(lane, tensor)]
         if start <= at < end:
             before = words_by_lane.get(name)
-            words_by_lane[name] = f"{before} and {words.removeprefix('make ')}" if before else words
+            words_by_lane[name] = f"{before} and {words.removeprefix('compute ')}" if before else words
         elif at < start < at + ISSUE_CYCLES:
             issuing.add(name)
-    default = {name: "issues products" if name in issuing else "has ended" for name in run["lanes"]}
+    default = {name: "issues wgmma" if name in issuing else "has ended" for name in run["lanes"]}
     return {name: words_by_lane.get(name, default[name]) for name in run["lanes"] if name != "copies"}
 
 

@@ -66,7 +66,7 @@ def whole_ladder(rungs: Sequence[Rung], device: str, start: str = "") -> View:
     ladders = [(name, list(group)) for name, group in groupby(rungs, key=lambda rung: rung.ladder)]
     names = [name for name, _ in ladders]
     if len(set(names)) < len(names):
-        raise ValueError("Steps of one ladder stand apart: put them together.")
+        raise ValueError("Steps of one ladder are not next to each other: group them by ladder.")
     if start and start not in names:
         raise ValueError(f"There is no ladder {start!r}: choose one of {', '.join(names)}.")
     firsts = [0]

@@ -86,7 +86,7 @@ def test_a_wrong_result_names_the_element_the_values_and_the_line():
     assert "should be" in verdict.message
     assert "Line 5" in verdict.message
     assert verdict.line == 5
-    assert verdict.message.endswith("what it stores may have gone wrong before.")
+    assert verdict.message.endswith("the mistake may be in an earlier line.")
 
 
 def test_elements_never_written_are_said_to_be_that():
@@ -158,7 +158,7 @@ def test_a_failure_on_drawn_sizes_names_them_and_its_seed_draws_them_again():
     verdict = check("write-saxpy", kernel, seed=5)
     assert verdict.reason == "unwritten"
     (size,) = verdict.trace.outputs[3].shape
-    assert f"run on {size} elements" in repr(verdict)
+    assert f"run on {size:,} elements" in repr(verdict)
     assert "drawn with seed 5" in repr(verdict)
     assert verdict.seed == 5
     assert check("write-saxpy", kernel, seed=5) == verdict

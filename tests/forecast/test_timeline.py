@@ -148,7 +148,7 @@ def test_blocks_follow_one_another_and_rests_at_their_ends_are_told_from_those_b
 
 
 def test_what_has_no_timeline_is_refused():
-    with pytest.raises(ValueError, match="asks for no products of warpgroups"):
+    with pytest.raises(ValueError, match="issues no `wgmma` in the recorded blocks"):
         timeline(trace((0, ("block", {}))))
     with pytest.raises(ValueError, match="are known of one A100 SXM"):
         timeline(trace((0, product())), gpu="A100 SXM")

@@ -168,7 +168,7 @@ def test_registers_that_are_not_there():
     trace, _ = run(mutant("setmaxnreg_inc(232)", "setmaxnreg_inc(240)"), 128, 64, 64)
     (finding,) = trace.errors
     assert finding.kind == "deadlock"
-    assert "want 40, 240, 240 registers a thread, 66,560 in all" in finding.message
+    assert "want 40, 240, 240 registers per thread, 66,560 in all" in finding.message
 
 
 @pytest.mark.needs("numba-cuda")

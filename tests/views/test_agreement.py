@@ -28,7 +28,7 @@ def test_verdicts_and_the_sentence_that_counts_them():
     assert [verdict(r) for r in rows] == ["exact", "exact", "held", "open", "held"]
     said = agreement(rows, "T4").sentence
     counts = "5 counters of 1 launches: 2 are equal, 2 are within their bound, 1 are left open."
-    assert said == f"{counts} The 1 that are hit rates stand in the table alone."
+    assert said == f"{counts} The table also has 1 hit rate, which the chart leaves out."
     assert agreement([EQUAL, MISSED], "T4").sentence.endswith("0 are left open, 1 are beyond their bound.")
 
 

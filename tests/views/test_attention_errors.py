@@ -1,4 +1,4 @@
-"""Errors of attention by the spread of logits, and that NumPy's roundings, of which some are, are those of kernels."""
+"""Errors of attention by the spread of scores, and that NumPy's roundings, of which some are, are those of kernels."""
 
 import numpy as np
 import pytest
@@ -29,12 +29,12 @@ def test_weights_are_shown_by_rank_and_errors_by_format_and_way(view):
 def test_a_sentence_says_what_storing_the_scores_costs(view):
     assert view.data["start"] == 1
     assert view.sentence == (
-        "Logits spread by 8: the largest of 3 weights is 0.90. Storing the scores multiplies the error of O by 4.0 in "
-        "bfloat16 and by 3.0 in float32."
+        "Scores spread by 8: the largest of 3 probabilities is 0.90. Storing the scores multiplies the error of O by "
+        "4.0 in bfloat16 and by 3.0 in float32."
     )
 
 
-def test_the_table_has_a_row_a_spread(view):
+def test_the_table_has_a_row_per_spread(view):
     table = view.data["table"]
     assert table["columns"][2:] == [f"{name}, {way}" for name in STORED for way in ("scores stored", "fused")]
     assert table["rows"][1] == ["8", "0.900", "4.0e-01", "1.0e-01", "3.0e-06", "1.0e-06"]

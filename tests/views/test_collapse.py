@@ -26,7 +26,7 @@ def ragged():
 
 def test_a_tile_takes_16_products_in_place_of_36(ragged):
     say, values = ragged.data["say"], ragged.data["stats"]["values"]
-    assert say[0] == "Tile 1 of 12: **16 pixels** lie under the windows of **4 outputs**."
+    assert say[0] == "Tile 1 of 12: **16 pixels** are under the windows of **4 outputs**."
     assert say[4] == "Tile 1 of 12: As defined, output 4 takes **9**, a pixel times a tap; that makes **36**."
     assert values[4][:3] == [36, 0, 0]
     assert say[7].endswith("the same 4 outputs: **16 in place of 36**.")

@@ -53,7 +53,7 @@ def test_the_table_holds_all_sizes_and_notes(view):
 
 
 def test_a_problem_without_rows_is_refused():
-    with pytest.raises(ValueError, match="No step was measured beside cuBLAS on huge"):
+    with pytest.raises(ValueError, match="No step was measured against cuBLAS on huge"):
         ladder(record(), "", STEPS, "cuBLAS", {"huge": "huge"})
 
 

@@ -83,7 +83,7 @@ def test_the_memory_view_moves_the_sectors_that_were_counted(A):
 def test_the_memory_view_says_what_a_turned_array_costs():
     view = memory(by_rows(LAYOUTS["transposed"]), array="A")
     assert "32 lanes load from 32 sectors and use 128 of 1024 bytes" in view.sentence
-    assert "Neighbours in memory stand one below the other in A." in view.sentence
+    assert "Neighbours in memory are one below the other in A." in view.sentence
     assert view.data["firsts"][0] == "A[0, 0] to A[7, 0]"
     assert "one below" not in memory(by_rows(LAYOUTS["every other row"]), array="A").sentence
 

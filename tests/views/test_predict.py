@@ -49,6 +49,7 @@ def test_one_of_a_unit_is_singular():
     assert repr(predict("How often?", unit="times").compare(1.0)).startswith("It is 1 time.")
     assert repr(guessed(1, unit="sectors").compare(1)) == "You said 1, and that is exactly right: 1 sector."
     assert repr(predict("How many?", unit="passes").compare(1)).startswith("It is 1 pass.")
+    assert repr(predict("How much faster?", unit="x").compare(5.56)).startswith("It is 5.56x. ")
     assert "it is 1 ms:" in repr(guessed(2, unit="ms").compare(1))
 
 

@@ -45,7 +45,7 @@ def test_what_was_measured_with_another_problem_stands_at_that_problems_intensit
 
     large = view(Problem(4096, 4096, 4096))
     assert large.sentence.endswith("3.2 TFLOP/s were measured with 4096x4096x4096.")
-    assert ("with 4096x4096x4096, where it would stand if each byte moved once") in large.data["legend"][1][-1]
+    assert ("with 4096x4096x4096, where it would be if each byte moved once") in large.data["legend"][1][-1]
     (same,), (other,) = (_places(data) for data in (view(None).data, large.data))
     assert other > same + 100
 

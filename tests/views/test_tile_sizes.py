@@ -63,9 +63,9 @@ def test_ridges_are_peak_over_what_dram_and_l2_deliver(view):
     ("tile", "says"),
     [
         ((128, 128, 128), "It **fits**: 160 KB of shared memory, 160 KB of registers"),
-        ((128, 256, 256), "take **576 KB** of shared memory, and a block gets 227; a thread would need **288"),
+        ((128, 256, 256), "take **576 KB** of shared memory, and a block has 227; a thread would need **288"),
         ((256, 128, 128), "O, scores and the rest take **320 KB** of registers, and an SM has 256"),
-        ((64, 256, 256), "a thread would need **288 registers**, and gets 255 at most"),
+        ((64, 256, 256), "a thread would need **288 registers**, and has 255 at most"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_said(view, tile, says):

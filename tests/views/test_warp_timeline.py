@@ -92,7 +92,7 @@ def test_the_table_has_each_worker_at_each_instant(view):
     first = "warpgroup 1 waits for Q_tile; warpgroup 2 waits for Q_tile; tensor cores idle"
     assert table["rows"][0][1] == first
     text = " ".join(cell for row in table["rows"] for cell in row)
-    assert "make scores of warpgroup 1" in text and "sums of warpgroup 2" in text
+    assert "compute scores of warpgroup 1" in text and "sums of warpgroup 2" in text
 
 
 def test_the_still_picture_is_drawn(view, tmp_path):
@@ -104,10 +104,10 @@ def test_what_cannot_be_shown_is_refused(runs):
     trace = runs["wgmma"]
     with pytest.raises(TypeError, match="takes runs by their names"):
         warp_timeline(trace)
-    with pytest.raises(ValueError, match="asks for no products"):
+    with pytest.raises(ValueError, match="issues no `wgmma`"):
         warp_timeline({"none": replace(trace, events=())})
     third = replace(next(e for e in trace.events if e.kind == "product"), array="W_tiles")
-    with pytest.raises(ValueError, match="tells two products apart, and these have 3"):
+    with pytest.raises(ValueError, match="two colours for GEMMs, and these runs have 3"):
         warp_timeline({"three": replace(trace, events=(*trace.events, third))})
     shared = warp_timeline({"three": replace(trace, events=(*trace.events, third))}, {"W_tiles": "V_tiles"})
     assert shared.data["common"]["products"] == ["V_tiles", "K_tiles"], "names that were given come first"

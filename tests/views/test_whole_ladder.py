@@ -50,7 +50,7 @@ def test_the_table_has_a_row_for_each_step():
     ("rungs", "start", "message"),
     [
         ([], "", "give it some"),
-        ([RUNGS[0], RUNGS[2], RUNGS[1]], "", "put them together"),
+        ([RUNGS[0], RUNGS[2], RUNGS[1]], "", "group them by ladder"),
         (RUNGS, "gemm", "choose one of loops, gemm/fp32"),
     ],
 )

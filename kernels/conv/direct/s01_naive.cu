@@ -1,4 +1,4 @@
-// One thread an output: each multiplies the taps of a filter with the pixels under them, and adds. x counts rows.
+// One thread per output: each multiplies the taps of a filter with the pixels under them, and adds. x counts rows.
 
 extern "C" __global__ void naive(const float *x, const float *w, float *y, int C, int H, int W, int K, int R, int S,
                                  int P, int Q, int stride_h, int stride_w, int top, int left, int dilation_h,

@@ -1,4 +1,4 @@
-// One thread an output: each walks a row of A and a column of B. x counts rows.
+// One thread per output: each walks a row of A and a column of B. x counts rows.
 
 extern "C" __global__ void naive(const float *A, const float *B, float *C, int M, int N, int K)
 {

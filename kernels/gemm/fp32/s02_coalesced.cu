@@ -1,4 +1,4 @@
-// One thread an output, and neighbouring threads side by side in a row. x counts columns.
+// One thread per output, and neighbouring threads side by side in a row. x counts columns.
 
 extern "C" __global__ void coalesced(const float *A, const float *B, float *C, int M, int N, int K)
 {

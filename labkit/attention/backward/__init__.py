@@ -1,4 +1,4 @@
-"""Attention backward: the gradients of Q, K and V, with recomputed scores, one idea a step.
+"""Attention backward: the gradients of Q, K and V, with recomputed scores, one idea per step.
 
 Kernels see arrays as matrices of rows of head_dim, as in attention forward. The same call returns the same bits each
 time, since no two blocks add to the same number; only in `bulk_reduction` they do, and dQ may differ in its last bits.

@@ -32,7 +32,7 @@ class AttentionBackward(Attention):
 
     @property
     def flops(self) -> int:
-        """FLOP of five products: a multiply and an add per element of head_dim, for each score that is not masked."""
+        """FLOPs of five GEMMs: a multiply and an add per element of head_dim, for each score that is not masked."""
         return 10 * self.batch * self.heads * self.pairs * self.head_dim
 
     def operands(self, format: Format = FP32, seed: int = 0) -> tuple:

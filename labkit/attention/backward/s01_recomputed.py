@@ -8,8 +8,8 @@ FlashAttention-2, 2023, algorithm 2, which has one kernel and adds to dQ by atom
 P is exp(S - lse). But the last bit of a float32 score of a million is 0.06, and so is that of its log-sum-exp: P would
 be some percent off, and useless for larger scores. So the first kernel computes row_max and row_sum again, as forward
 does, and the second one uses them: P adds up to 1, since both kernels sum a score in the same order. Delta, the sum of
-O * dO, is summed in the order of dO V^T: where one key has all the weight, dS = P * (dO V^T - delta) is exactly 0, and
-no rounding error is multiplied by a large key.
+O * dO, is summed in the order of dO V^T: where P is 1 for one key, dS = P * (dO V^T - delta) is exactly 0, and no
+rounding error is multiplied by a large key.
 
 Costs per head, if queries and keys are multiples of the tile and none is masked:
 
@@ -17,7 +17,7 @@ Costs per head, if queries and keys are multiples of the tile and none is masked
     2 * keys * HEAD * (1 + queries / TILE)      numbers loaded for dK and dV
     (4 * TILE * ROW + 2 * TILE * P_ROW) * 4     bytes of shared memory per block
 
-Limited by the CUDA cores, and by shared memory, which delivers both factors of each product. There are seven products
+Limited by the CUDA cores, and by shared memory, which delivers both factors of each multiply-add. There are seven GEMMs
 instead of five, since two of them are computed twice.
 """
 
@@ -36,7 +36,7 @@ FORMATS = (FP32,)
 TILE = 32  # queries, and keys, of a block
 HEAD = 64  # columns of a tile: head_dim, padded with zeros
 ROW = HEAD + 1  # of a tile in shared memory: neighbours in a column are in different banks
-P_ROW = 48  # of weights: two neighbouring rows are in different banks
+P_ROW = 48  # of P: two neighbouring rows are in different banks
 SIDE, DOWN = 16, 8  # threads along a row and a column
 THREADS = SIDE * DOWN
 ROWS, COLS = TILE // DOWN, TILE // SIDE  # scores of a thread
@@ -87,7 +87,7 @@ def of_queries(Q, K, V, O, dO, delta, row_maxima, recips, dQ, strides, num_keys,
     scores = cuda.local.array((2, ROWS, COLS), np.float32)
     acc = cuda.local.array((ROWS, GRAD_COLS), np.float32)
     row_max = cuda.local.array(ROWS, np.float32)  # of the scores so far
-    row_sum = cuda.local.array(ROWS, np.float32)  # of the weights that this thread has
+    row_sum = cuda.local.array(ROWS, np.float32)  # of the elements of P that this thread has
     row_delta = cuda.local.array(ROWS, np.float32)
     num_queries, thread = np.int32(delta.shape[2]), np.int32(cuda.threadIdx.x)
     x, y = np.int32(thread % SIDE), np.int32(thread // SIDE)
@@ -242,7 +242,7 @@ _specialised = cache(specialise)
 
 
 def launches(Q, K, V, O, lse, dO, dQ, dK, dV, problem, workspace):
-    """dQ, dK and dV; delta, and what makes weights of scores, are in the workspace. Log-sum-exp is not read."""
+    """dQ, dK and dV; delta, and the numbers that turn scores into P, are in the workspace. Log-sum-exp is not read."""
     problem.check(Q, K, V, O, lse, dO, dQ, dK, dV)
     (Q, K, V, O, dO, dQ, dK, dV), strides = as_matrices(problem, Q, K, V, O, dO, dQ, dK, dV)
     max_bytes = cuda.get_current_device().MAX_SHARED_MEMORY_PER_BLOCK_OPTIN

@@ -1,9 +1,9 @@
-"""Tensor cores: P and dS become left operands of the second products in the registers where they were computed.
+"""Tensor cores: P and dS become left operands of the second GEMMs in the registers where they were computed.
 
 A warp has 16 rows of keys or more, and multiplies by `mma.sync`. It computes scores of keys by queries, S^T = K Q^T,
 and dP^T = V dO^T, since dV = P^T dO and dK = dS^T Q begin with P^T and dS^T: a lane has the elements that it needs for
-the second product, rounds them, and packs them in pairs. The kernel for dQ has queries as rows, and S and dP as they
-are. Q, dO and K are loaded by `ldmatrix` for the first products, by `ldmatrix.trans` for the second ones. Wide heads
+the second GEMM, rounds them, and packs them in pairs. The kernel for dQ has queries as rows, and S and dP as they
+are. Q, dO and K are loaded by `ldmatrix` for the first GEMMs, by `ldmatrix.trans` for the second ones. Wide heads
 have more accumulators than registers: then two blocks have half of the columns of dK and dV each, and both compute P.
 
 Costs per head of 64 elements, if queries and keys are multiples of the tiles and none is masked:
@@ -31,7 +31,7 @@ WARPS = 4
 THREADS = 32 * WARPS
 BM, BN = 16 * MI * WARPS, 32  # rows of a block, keys for dK and dV, queries for dQ; and of a streaming tile
 HEAD = 64  # columns of a tile: head_dim, padded with zeros
-WORDS, STEPS = HEAD // 2, HEAD // 16  # of a row, and of k in products over head_dim
+WORDS, STEPS = HEAD // 2, HEAD // 16  # of a row, and of k in GEMMs over head_dim
 COLS = HEAD  # of the gradients of a block
 PARTS = HEAD // COLS
 NI, NO = BN // 8, COLS // 8  # fragments of 8 columns of scores and of gradients

@@ -6,7 +6,7 @@ queries, S^T = K Q^T, and dP^T = V dO^T are in registers as the tensor cores nee
 dK += dS^T Q. Their right operands have rows along the sum and are MN-major: each tile is read both ways as it arrived.
 Log-sum-exp and delta, which vary by column there, are loaded with their tile of queries.
 
-Products are issued before their results are needed: the exponentials overlap dO V^T, and dS for dK overlaps P^T dO.
+GEMMs are issued before their results are needed: the exponentials overlap dO V^T, and dS for dK overlaps P^T dO.
 While one warpgroup waits, the other multiplies. (Shah and others, FlashAttention-3, 2024, section 3; Dao,
 FlashAttention-2, 2023, section 3.2, for blocks of keys.)
 
@@ -18,7 +18,7 @@ Costs per head of 128 elements, if queries and keys are multiples of 128 and non
     WARPGROUPS * keys / BK * (2 * D + BK) / 16              `wgmma` per tile of queries
     (2 * BM + 2 * STAGES_K * BK) * D * 2                    bytes of shared memory per block
 
-Limited by the tensor cores, which compute seven products instead of five.
+Limited by the tensor cores, which compute seven GEMMs instead of five.
 """
 
 from functools import cache, partial

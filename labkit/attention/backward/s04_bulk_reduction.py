@@ -1,6 +1,6 @@
 """The block of a tile of keys also computes its part of dQ, which TMA adds to memory.
 
-S and dP are computed once for all three gradients: five products, not seven, and half of the exponentials. dV and dK
+S and dP are computed once for all three gradients: five GEMMs, not seven, and half of the exponentials. dV and dK
 take P^T and dS^T from registers, as before. For dQ both warpgroups also store dS^T in shared memory, meet at a barrier,
 and compute a half of dQ^T = K^T dS each, over the keys of both, from MN-major tiles. This part of dQ goes through
 shared memory to float32 sums in device memory by `cp.reduce.async.bulk`, while dS^T Q is in flight. The kernel for
@@ -8,7 +8,7 @@ delta clears these sums, and a last one scales and rounds them.
 
 Blocks add to a number in no fixed order, so dQ may differ in its last bits from run to run. (Dao, FlashAttention-2,
 2023, section 3.2, for atomic additions to dQ; Shah and others, FlashAttention-3, 2024, for TMA that overlaps the
-products; PTX ISA, "cp.reduce.async.bulk".)
+GEMMs; PTX ISA, "cp.reduce.async.bulk".)
 
 Costs per head of 128 elements, if queries and keys are multiples of 128 and none is masked:
 
@@ -18,7 +18,7 @@ Costs per head of 128 elements, if queries and keys are multiples of 128 and non
     2 * BM * D * 2 + STAGES * (2 * BN * D * 2 + 1024) + 2 * DS_BYTES + BN * D * 4    bytes of shared memory per block
 
 Limited by the bytes of shared memory: per tile of queries 368 KB move there, in 2944 clocks of 128 bytes, against 2560
-clocks of products.
+clocks of GEMMs.
 """
 
 from functools import cache, partial

@@ -9,7 +9,7 @@ Costs, if the keys of sequences are multiples of the tile, in `parts` parts:
     2 * batch * keys * kv_heads * HEAD / 8          copies of K and V, of 16 bytes
     2 * SLOTS * BN * HEAD * 2                       bytes of shared memory per block
     batch * kv_heads * parts                        blocks
-    batch * heads * parts * (HEAD + 2) * 4          bytes of partial results, of one query a sequence
+    batch * heads * parts * (HEAD + 2) * 4          bytes of partial results, of one query per sequence
     0                                               bank conflicts per block
 
 Limited by blocks that wait for others: parts are equal only within a sequence, and heads times parts rarely equal the

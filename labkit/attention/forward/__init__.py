@@ -1,4 +1,4 @@
-"""Attention forward: from the matrix of scores in memory to tiles that never leave the chip, one idea a step.
+"""Attention forward: from the matrix of scores in memory to tiles that never leave the chip, one idea per step.
 
 Kernels see Q, K, V and O as matrices of rows of head_dim. `strides` has the strides of batch, head and position of each
 of these arrays, in rows, which is all of a layout. Query i sees keys i + window[0] to i + window[1].

@@ -1,7 +1,7 @@
 """The outer loop runs over tiles of Q: row_max, row_sum and O stay in registers, and O is divided and stored once.
 
 A block has a tile of queries, and loops over tiles of K and V. A larger maximum rescales O; row_sum divides it only at
-the end. A warp has whole rows of scores, and needs no other warp between its two products. (Dao, FlashAttention-2,
+the end. A warp has whole rows of scores, and needs no other warp between its two GEMMs. (Dao, FlashAttention-2,
 2023, algorithm 1 and section 3.3.)
 
 Costs per head, if queries and keys are multiples of the tile and none is masked:

@@ -1,4 +1,4 @@
-"""Tensor cores: P becomes the left operand of the second product in the registers where S was computed.
+"""Tensor cores: P becomes the left operand of the second GEMM in the registers where S was computed.
 
 A warp has 16 rows of queries or more, and multiplies by `mma.sync`. Lane 4 g + t has columns 2 t and 2 t + 1 of rows g
 and g + 8 of S. The left operand of P V needs exactly these elements in this lane: they are rounded and packed in pairs,

@@ -1,7 +1,7 @@
 """Prefetch: `cp.async` copies the next tiles of K and V while the current ones are multiplied.
 
-Shared memory has two tiles of K and of V. Copies of the next tiles start before the first product of the current ones,
-and the block waits for them after the second product. One barrier suffices: past it, all warps are done with the tiles
+Shared memory has two tiles of K and of V. Copies of the next tiles start before the first GEMM of the current ones,
+and the block waits for them after the second GEMM. One barrier suffices: past it, all warps are done with the tiles
 that the next copies overwrite.
 
 Costs per head, if queries and keys are multiples of the tile and none is masked:
@@ -11,8 +11,8 @@ Costs per head, if queries and keys are multiples of the tile and none is masked
     (BM + 2 * STAGES * BN) * HEAD * 2               bytes of shared memory per block
     0                                               bank conflicts per block
 
-Limited by what surrounds the tensor cores' work: a warp issues no product during its softmax, and `mma.sync` takes
-operands through registers.
+Limited by what surrounds the tensor cores' work: a warp issues no `mma.sync` during its softmax, and that instruction
+takes operands through registers.
 """
 
 from math import inf, log

@@ -1,11 +1,11 @@
-"""The softmax of a tile overlaps the products of the next S and the last O.
+"""The softmax of a tile overlaps the GEMMs of the next S and the last O.
 
 A warpgroup issues Q K^T of a tile and, without waiting, P V of the tile before. While the tensor cores do the latter,
 it computes P of the new scores; it rescales O only then. P stays in float32 until P V is done, which reads its
 registers.
 
 The compiler may hoist a wait for the tensor cores, since nothing depends on it; it moved one before the first
-exponential. It moves nothing across the end of a basic block, so the wait for this tile of V, a loop, stands between
+exponential. It moves nothing across the end of a basic block, so the wait for this tile of V, a loop, is between
 (a test looks at the machine code).
 
 Costs per head of 128 elements, if queries and keys are multiples of the tile and none is masked:
@@ -14,7 +14,7 @@ Costs per head of 128 elements, if queries and keys are multiples of the tile an
     WARPGROUPS * keys / BN * (D + BN) / 16      `wgmma` per block
     (BM + 2 * STAGES * BN) * D * 2              bytes of shared memory per block
 
-Limited by chance: both warpgroups may issue products, and compute, at the same time.
+Limited by chance: both warpgroups may issue GEMMs, or compute a softmax, at the same time.
 """
 
 import numpy as np

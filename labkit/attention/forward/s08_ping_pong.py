@@ -1,7 +1,7 @@
 """Ping-pong: one warpgroup computes its softmax while the tensor cores work for the other.
 
-Before it issues products, a warpgroup waits at its own barrier. Then it arrives at the barrier of the other one,
-without waiting (`barrier_arrive`). So the products of one are issued together, and overlap the softmax of the other.
+Before it issues its GEMMs, a warpgroup waits at its own barrier. Then it arrives at the barrier of the other one,
+without waiting (`barrier_arrive`). So the GEMMs of one are issued together, and overlap the softmax of the other.
 (Shah and others, FlashAttention-3, 2024, section 3.1.)
 
 Costs per head of 128 elements, if queries and keys are multiples of the tile and none is masked:
@@ -10,7 +10,7 @@ Costs per head of 128 elements, if queries and keys are multiples of the tile an
     WARPGROUPS * keys / BN * (D + BN) / 16      `wgmma` per block
     (BM + 2 * STAGES * BN) * D * 2              bytes of shared memory per block
 
-Limited by prologues and tails: a block starts with empty rings, and ends with a softmax that overlaps no product; if
+Limited by prologues and tails: a block starts with empty rings, and ends with a softmax that overlaps no GEMM; if
 causal, some blocks have far more keys than others.
 """
 

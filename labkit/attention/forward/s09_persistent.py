@@ -12,7 +12,7 @@ Costs per head of 128 elements, if queries and keys are multiples of the tile an
     (2 * BM + 2 * STAGES * BN) * D * 2          bytes of shared memory per block
 
 Limited by the tensor cores, and by the special function unit (MUFU). For an exponential per score, that takes half as
-long as the tensor cores take for both products of a head of 128, and equally long for a head of 64.
+long as the tensor cores take for both GEMMs of a head of 128, and equally long for a head of 64.
 """
 
 import numpy as np

@@ -2,24 +2,24 @@
 
 The kernel is `persistent` of the ladder "forward", with four changes. The scales of a block of queries and of one of
 keys are factors of the exponents. O is in units of the newest scale of V: its unit changes where O is rescaled anyway,
-and is never less than 2**-64 times an earlier one, to keep O finite. P is e4m3 as well; the greatest weight of a row is
-2**8, and a weight 2**-14 times that still has all bits. A thread has other columns of S than an e4m3 fragment needs; it
+and is never less than 2**-64 times an earlier one, to keep O finite. P is e4m3 as well; the greatest P of a row is
+2**8, and a P of 2**-14 times that still has all bits. A thread has other columns of S than an e4m3 fragment needs; it
 packs them as they are, because V has its keys in that order. (Shah and others, FlashAttention-3, 2024, section 3.3,
 which moves bytes between threads instead, and transposes V in the kernel.)
 
 Also, the tensor cores accumulate only within a tile of keys. Sums of e4m3 products keep 13 bits below the largest one,
-and lose the rest: with one accumulator, 4,096 values that do not cancel come out 8 % too small. O adds the product of
+and lose the rest: with one accumulator, 4,096 values that do not cancel come out 8 % too small. O adds the P V of
 each tile in float32, by a multiply-add in place of the multiplication that rescaled it. That costs no instruction, but
 registers for both. (DeepSeek-V3 Technical Report, 2024, section 3.3.2; Zhang and others, SageAttention2, 2024.)
 
 Costs per head of 128 elements, if queries and keys are multiples of the tile and none is masked:
 
-    1 + 2 * keys / BN                           copies per tile of queries, of boxes of 128 bytes a row
+    1 + 2 * keys / BN                           copies per tile of queries, of boxes of 128 bytes per row
     WARPGROUPS * keys / BN * (D + BN) / 32      `wgmma` per tile of queries
     BM * (BOX_BYTES + D * 2) + STAGES * (BN + D) * BOX_BYTES    bytes of shared memory per block
 
-Limited by the special function unit: an exponential per score takes as long as both products of a head of 128 elements
-take the tensor cores.
+Limited by the special function unit: for an exponential per score it takes as long as the tensor cores do for
+both GEMMs of a head of 128 elements.
 """
 
 import numpy as np
@@ -32,7 +32,7 @@ from labkit.ladder import Launch
 from labkit.parts.ring import init_ring, ring_state
 
 FORMAT = ptx.E4M3
-SIGN = 1  # of the product: `wgmma` adds it, and -1 would subtract it
+SIGN = 1  # of each `wgmma`: 1 adds its product, -1 would subtract it
 D = 128  # elements of a row: head_dim, padded with zeros
 BM, BN = 128, 128  # queries of a block, and keys of a tile; each has a scale
 STAGES = 2
@@ -121,7 +121,7 @@ def block_scaled(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, num
         P = cuda.local.array(WORDS, np.uint32)
         PV = cuda.local.array(ACCUMULATORS, np.float32)  # of a tile
         O = cuda.local.array(ACCUMULATORS, np.float32)
-        ref_max = cuda.local.array(2, np.float32)  # per row: a weight is exp2(score * factor - ref_max)
+        ref_max = cuda.local.array(2, np.float32)  # per row: P is exp2(score * factor - ref_max)
         row_sum = cuda.local.array(2, np.float32)  # sum of this thread's elements of P
         alpha = cuda.local.array(2, np.float32)  # factor of O before the newest P V is added
         next_alpha = cuda.local.array(2, np.float32)

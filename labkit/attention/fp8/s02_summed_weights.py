@@ -1,17 +1,17 @@
-"""The tensor cores compute row_sum too: a product of P with a tile of ones, of 8 columns, the minimum.
+"""The tensor cores compute row_sum too: they multiply P by a tile of ones, of 8 columns, the minimum.
 
 The rest is that of step 1, `block_scaled`. Threads add up only the sums of tiles, and a row is divided by the sum of
-the rounded weights that multiplied V: an error that all of them share cancels. Log-sum-exp comes from that sum too. If
-a few weights make up the whole sum, it has their relative error, 1/16 at most.
+its rounded elements of P, which multiplied V: an error that all of them share cancels. Log-sum-exp comes from that sum
+too. If a few elements make up the whole sum, it has their relative error, 1/16 at most.
 
 Costs per head of 128 elements, if queries and keys are multiples of the tile and none is masked:
 
-    1 + 2 * keys / BN                           copies per tile of queries, of boxes of 128 bytes a row
+    1 + 2 * keys / BN                           copies per tile of queries, of boxes of 128 bytes per row
     WARPGROUPS * keys / BN * (D + 2 * BN) / 32  `wgmma` per tile of queries, a third of which have 8 columns
     BM * (BOX_BYTES + D * 2) + (STAGES * (BN + D) + ONES) * BOX_BYTES    bytes of shared memory per block
 
-Limited by the special function unit still, which has 16 lanes: an exponential per score takes as long as both products
-take the tensor cores. Warps issue three and a half instructions per score now, instead of four and a half.
+Limited by the special function unit still, which has 16 lanes: for an exponential per score it takes as long as the
+tensor cores do for both GEMMs. Warps issue three and a half instructions per score now, instead of four and a half.
 """
 
 import numpy as np
@@ -24,9 +24,9 @@ from labkit.attention.fp8.weights import MASKED, MIN_UNIT_RATIO, add_tile, exp_t
 from labkit.ladder import Launch
 from labkit.parts.ring import init_ring, ring_state
 
-LOOSER_PROBLEM = SummedWeights  # its error bounds allow for a row sum of rounded weights
+LOOSER_PROBLEM = SummedWeights  # its error bounds allow for a row sum of rounded elements of P
 FORMAT = ptx.E4M3
-SIGN = 1  # of the product: `wgmma` adds it, and -1 would subtract it
+SIGN = 1  # of each `wgmma`: 1 adds its product, -1 would subtract it
 D = 128  # elements of a row: head_dim, padded with zeros
 BM, BN = 128, 128  # queries of a block, and keys of a tile; each has a scale
 STAGES = 2
@@ -34,7 +34,7 @@ BOX, BOX_BYTES, STEP = 32, 128, 8  # words and bytes of a row of a box, words of
 WM = 64  # queries of a warpgroup
 WARPGROUPS = BM // WM  # consumers
 CONSUMERS, WARPS = 128 * WARPGROUPS, 4 * (1 + WARPGROUPS)  # threads of consumers, warps of a block
-ONES, FOUR_ONES = 8, np.uint32(0x38383838)  # columns of the narrowest product, and 1 in e4m3, four times
+ONES, FOUR_ONES = 8, np.uint32(0x38383838)  # columns of the narrowest `wgmma`, and 1 in e4m3, four times
 SCORES, ACCUMULATORS, TILE_SUMS = WM * BN // 128, WM * D // 128, WM * ONES // 128  # of a thread
 WORDS = SCORES // 4  # of P, four elements in each
 O_BOXES = D // 64  # of a row of bfloat16
@@ -125,7 +125,7 @@ def summed_weights(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, n
         PV = cuda.local.array(ACCUMULATORS, np.float32)  # of a tile
         sums = cuda.local.array(TILE_SUMS, np.float32)  # row sums of its P, each of two rows twice
         O = cuda.local.array(ACCUMULATORS, np.float32)
-        ref_max = cuda.local.array(2, np.float32)  # per row: a weight is exp2(score * factor - ref_max)
+        ref_max = cuda.local.array(2, np.float32)  # per row: P is exp2(score * factor - ref_max)
         row_sum = cuda.local.array(2, np.float32)  # of P
         alpha = cuda.local.array(2, np.float32)  # factor of O before the newest P V is added
         next_alpha = cuda.local.array(2, np.float32)

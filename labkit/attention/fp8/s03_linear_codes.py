@@ -1,25 +1,25 @@
-"""The code of a weight is a linear function of its score: no exponential, and no conversion.
+"""The code of an element of P is a linear function of its score: no exponential, and no conversion.
 
-The rest is that of step 2, `summed_weights`. A weight is exp2(scale * score - ref_max), and query i sees the keys from
+The rest is that of step 2, `summed_weights`. P is exp2(scale * score - ref_max), and query i sees the keys from
 i + window[0] to i + window[1]. An e4m3 code has its exponent above 3 bits of fraction. So 8 times an exponent of 2,
 plus 56, is the code of the power if the exponent is whole, and interpolates linearly between two powers otherwise.
 (Schraudolph, A Fast, Compact Approximation of the Exponential Function, 1999, for the upper half of a float64.) Rounded
-to a whole code, a weight has a root-mean-square error of 3.1 %, compared with 2.6 % for the rounded exponential, and of
+to a whole code, P has a root-mean-square error of 3.1 %, compared with 2.6 % for the rounded exponential, and of
 8 % at most.
 
-The line is 4 % above the exponential on average. All weights of a row share that, so it cancels in O. To correct
-log-sum-exp, all codes are 0.4566 lower, which is less than half a code: the greatest weight does not change. The line
-meets zero at 2**-7, so weights below 2**-15 times the greatest are 0. A score that is NaN has weight 0.
+The line is 4 % above the exponential on average. All elements of a row share that, so it cancels in O. To correct
+log-sum-exp, all codes are 0.4566 lower, which is less than half a code: the greatest element does not change. The line
+meets zero at 2**-7, so elements below 2**-15 times the greatest are 0. A NaN score gives P = 0.
 
 Costs per head of 128 elements, if queries and keys are multiples of the tile and none is masked:
 
-    1 + 2 * keys / BN                           copies per tile of queries, of boxes of 128 bytes a row
+    1 + 2 * keys / BN                           copies per tile of queries, of boxes of 128 bytes per row
     WARPGROUPS * keys / BN * (D + 2 * BN) / 32  `wgmma` per tile of queries, a third of which have 8 columns
     BM * (BOX_BYTES + D * 2) + (STAGES * (BN + D) + ONES) * BOX_BYTES    bytes of shared memory per block
 
 Limited by instruction issue: a score takes one instruction for the row's maximum, two multiply-adds, and three quarters
 of one that moves bytes; each element of O takes a multiply-add per tile. With the overhead of a tile, two warps of a
-scheduler issue as many instructions as the tensor cores take cycles for both products. On an H100 the products alone
+scheduler issue as many instructions as the tensor cores take cycles for both GEMMs. On an H100 the GEMMs alone
 run 1.55x faster than the whole kernel; without maxima it is 1.21x faster, without adding tiles to O 1.14x.
 """
 
@@ -33,9 +33,9 @@ from labkit.attention.fp8.weights import MASKED, MIN_UNIT_RATIO, add_tile, pack_
 from labkit.ladder import Launch
 from labkit.parts.ring import init_ring, ring_state
 
-LOOSER_PROBLEM = LinearCodes  # its error bounds allow for weights that are off by 8 %
+LOOSER_PROBLEM = LinearCodes  # its error bounds allow for a P that is off by 8 %
 FORMAT = ptx.E4M3
-SIGN = 1  # of the product: `wgmma` adds it, and -1 would subtract it
+SIGN = 1  # of each `wgmma`: 1 adds its product, -1 would subtract it
 D = 128  # elements of a row: head_dim, padded with zeros
 BM, BN = 128, 128  # queries of a block, and keys of a tile; each has a scale
 STAGES = 2
@@ -43,7 +43,7 @@ BOX, BOX_BYTES, STEP = 32, 128, 8  # words and bytes of a row of a box, words of
 WM = 64  # queries of a warpgroup
 WARPGROUPS = BM // WM  # consumers
 CONSUMERS, WARPS = 128 * WARPGROUPS, 4 * (1 + WARPGROUPS)  # threads of consumers, warps of a block
-ONES, FOUR_ONES = 8, np.uint32(0x38383838)  # columns of the narrowest product, and 1 in e4m3, four times
+ONES, FOUR_ONES = 8, np.uint32(0x38383838)  # columns of the narrowest `wgmma`, and 1 in e4m3, four times
 SCORES, ACCUMULATORS, TILE_SUMS = WM * BN // 128, WM * D // 128, WM * ONES // 128  # of a thread
 WORDS = SCORES // 4  # of P, four elements in each
 O_BOXES = D // 64  # of a row of bfloat16
@@ -134,7 +134,7 @@ def linear_codes(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, num
         PV = cuda.local.array(ACCUMULATORS, np.float32)  # of a tile
         sums = cuda.local.array(TILE_SUMS, np.float32)  # row sums of its P, each of two rows twice
         O = cuda.local.array(ACCUMULATORS, np.float32)
-        ref_max = cuda.local.array(2, np.float32)  # per row: a weight is exp2(score * factor - ref_max)
+        ref_max = cuda.local.array(2, np.float32)  # per row: P is exp2(score * factor - ref_max)
         row_sum = cuda.local.array(2, np.float32)  # of P
         alpha = cuda.local.array(2, np.float32)  # factor of O before the newest P V is added
         next_alpha = cuda.local.array(2, np.float32)
@@ -173,7 +173,7 @@ def linear_codes(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, num
                         ptx.mbarrier_arrive(empty_k, stage)
                     apply_mask(S, q0 + y, first * BN, lane, warp, num_keys, window)
                     for r in range(2):
-                        ref_max[r], alpha[r] = scores_to_codes(S, r, ref_max[r], factor)  # of weights
+                        ref_max[r], alpha[r] = scores_to_codes(S, r, ref_max[r], factor)  # of P
                     pack_codes(P, S)
                     ptx.mbarrier_wait(full_v, stage, parity)
                 for tile in range(np.int32(first + 1), end):
@@ -193,7 +193,7 @@ def linear_codes(Q_map, K_map, V_map, q_scale, k_scale, v_scale, O_map, lse, num
                     # -- mask, update ref_max --
                     apply_mask(S, q0 + y, tile * BN, lane, warp, num_keys, window)
                     for r in range(2):
-                        ref_max[r], next_alpha[r] = scores_to_codes(S, r, ref_max[r], factor)  # of weights
+                        ref_max[r], next_alpha[r] = scores_to_codes(S, r, ref_max[r], factor)  # of P
                     ptx.mbarrier_wait(full_v, stage, parity)  # for the next P V; the compiler hoists no wait past it
                     ptx.wgmma_wait(0)
                     if is_leader:

@@ -6,9 +6,9 @@ from labkit import cuda, ptx
 from labkit.attention.forward.scores import MASKED
 
 FORMAT = ptx.E4M3
-MAX_EXPONENT = np.float32(8)  # greatest exponent of 2 of a weight: below 448, and 2**-14 times that is not subnormal
+MAX_EXPONENT = np.float32(8)  # greatest exponent of 2 in P: below 448, and 2**-14 times that is not subnormal
 PER_POWER = np.float32(8)  # codes from one power of two to the next
-CODE_OF_ONE = np.float32(56 - 0.4566)  # of exponent 0 on the line, such that weights are right on average
+CODE_OF_ONE = np.float32(56 - 0.4566)  # of exponent 0 on the line, such that P is right on average
 MAX_CODE = np.float32(126)  # greatest code that is not NaN
 ROUNDER = np.float32(2**23)  # a float32 plus that is an integer in its low bits
 MIN_UNIT_RATIO = np.float32(2**-64)  # O stays finite: its unit is at least this times the largest scale of V so far
@@ -17,7 +17,7 @@ ALL_LANES = 0xFFFFFFFF  # mask of a shuffle
 
 @cuda.jit(device=True)
 def update_ref_max(S, r, ref_max, factor):
-    """Update the exponent of a weight of 1 (ref_max) with the scores of a row; `factor` makes exponents of 2 of scores.
+    """Update the exponent that gives P = 1 (ref_max) with the scores of a row; `factor` makes exponents of 2 of scores.
 
     Returns it, what to subtract from exponents, and the factor alpha that rescales earlier sums.
     """
@@ -33,9 +33,9 @@ def update_ref_max(S, r, ref_max, factor):
 
 @cuda.jit(device=True)
 def exp_tile(S, r, ref_max, row_sum, factor):
-    """Replace the scores of a row by weights.
+    """Replace the scores of a row by unnormalised P.
 
-    Returns ref_max, the running sum of this thread's weights before they are rounded, and alpha.
+    Returns ref_max, the running sum of this thread's elements of P before they are rounded, and alpha.
     """
     new_ref, safe_ref, alpha = update_ref_max(S, r, ref_max, factor)
     row_sum *= alpha
@@ -48,7 +48,7 @@ def exp_tile(S, r, ref_max, row_sum, factor):
 
 @cuda.jit(device=True)
 def exp_tile_unsummed(S, r, ref_max, factor):
-    """Replace the scores of a row by weights, and return ref_max and alpha."""
+    """Replace the scores of a row by unnormalised P, and return ref_max and alpha."""
     new_ref, safe_ref, alpha = update_ref_max(S, r, ref_max, factor)
     for n in range(2 * r, S.shape[0], 4):
         for i in range(2):
@@ -69,7 +69,7 @@ def scores_to_codes(S, r, ref_max, factor):
 
 @cuda.jit(device=True)
 def pack(P, S):
-    """Round weights to e4m3: four per register, four registers per fragment of `wgmma`.
+    """Round P to e4m3: four per register, four registers per fragment of `wgmma`.
 
     Of 16 keys a thread has the scores of two neighbours in the first 8 and in the last 8. V has these four keys next to
     each other, so no thread needs elements of another one.

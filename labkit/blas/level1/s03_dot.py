@@ -1,8 +1,8 @@
 """dot: the sum of x[i] * y[i].
 
 Each block takes every gridDim-th chunk of both vectors, and each thread has 2 * VECTORS loads of 16 bytes in flight at
-a time. The block stores its sum in `partials`, and the last block to do so adds these: a second launch would cost 2 us
-more. The order of the additions depends only on the length: the same vectors give the same bits on every GPU and in
+a time. The block stores its sum in `partials`, and the last block to do so adds these, which saves a second
+launch. The order of the additions depends only on the length: the same vectors give the same bits on every GPU and in
 every run, unlike atomic additions.
 
 Costs, for n elements:

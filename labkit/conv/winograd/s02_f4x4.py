@@ -10,7 +10,7 @@ Costs, where tiles fit:
     2.25 * (C + K) / K    floats per output, written to V and M and read again
     4                     floats of U per float of the filters
 
-With B bytes a second from memory and F FLOPs a second in products, a layer takes at least
+With B bytes per second from memory and F FLOP/s in products, a layer takes at least
 
     4 * N * P * Q * (C + 2.25 * C) / B                                                    for V
     max(2 * 2.25 * N * P * Q * C * K / F, 4 * 2.25 * N * P * Q * (C + K) / B)             for the products

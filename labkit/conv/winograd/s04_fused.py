@@ -185,7 +185,7 @@ def fused(x, U, y, tiles_y, tiles_x, top, left):
     row, col = np.uint32(tile_y * OUT), np.uint32(tile_x * OUT)
     first_row, first_col = np.uint64(row - top), np.uint64(col - left)  # large where negative
     if image >= np.uint32(x.shape[0]):
-        first_row = np.uint64(x.shape[2])  # outside of every image, so that there are zeros alone
+        first_row = np.uint64(x.shape[2])  # outside of every image, so that it has only zeros
     ky = np.uint64(lane % 2 + lane // 4 % 4 * 2) * np.uint64(4)
     tx = np.uint64(lane // 2 % 2 + lane // 16 * 2) * np.uint64(4)
     thread, point = np.uint32(warp * 32 + lane), np.uint64(warp) * np.uint64(2)

@@ -32,7 +32,7 @@ WM, WN = 64, 32  # a warp's part of C
 MI, NI = WM // 16, WN // 8  # its fragments
 WARPS_X = BN // WN
 WARPS = BM // WM * WARPS_X
-ROWS = 32 * WARPS // 8  # rows of a tile that the block copies at once, 16 bytes a thread
+ROWS = 32 * WARPS // 8  # rows of a tile that the block copies at once, 16 bytes per thread
 
 
 @cuda.jit

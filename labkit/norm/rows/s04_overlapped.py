@@ -34,7 +34,7 @@ MIN_VECTORS = 4  # vectors per thread
 WARP, MAX_WARPS = 32, 32  # threads per warp, and warps per block
 SM_BYTES, MAX_BYTES = 227 * 1024, 226 * 1024  # of shared memory per SM, and per row
 SM_THREADS = 2048
-STATIC_BYTES = 2048  # of shared memory per block, beside the row
+STATIC_BYTES = 2048  # of shared memory per block, besides the row
 
 
 @cuda.jit

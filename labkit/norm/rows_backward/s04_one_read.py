@@ -1,8 +1,8 @@
 """Persistent blocks keep their columns' sums in registers: one read serves all three gradients.
 
-A thread always has the same columns. Registers hold their weights and their partial sums of dweight and dbias beside
-the vectors of the row: forty numbers for eight columns. All blocks are resident at once, and each writes one row of
-partial sums for the merge.
+A thread always has the same columns. Registers hold the vectors of a row, weights, and partial sums of dweight and
+dbias: forty numbers for eight columns. All blocks are resident at once, and each writes one row of partial sums for the
+merge.
 
 Costs in passes over memory, each of which reads or writes a matrix once:
 

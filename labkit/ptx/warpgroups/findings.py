@@ -74,7 +74,7 @@ def check_registers(chunk, registers, call):
         return
     counts = ", ".join(map(str, registers.per_thread[block_in_chunk]))
     what = (
-        f"the warpgroups of a block want {counts} registers a thread, {requested[block_in_chunk]:,} in all, and a "
+        f"the warpgroups of a block want {counts} registers per thread, {requested[block_in_chunk]:,} in all, and a "
         f"block of {chunk.launch.threads_per_block} threads gets {available:,} at most: `{call[2]}` waits forever"
     )
     cure = "Let the others give back more by `ptx.setmaxnreg_dec`, or ask for less."

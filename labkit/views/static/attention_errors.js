@@ -1,5 +1,5 @@
-// On the left the weights of a query at this spread of the logits, the largest first; on the right the error of O by the
-// spread: a colour for each format, a solid line for scores that stay on the chip, a dashed one for scores that are stored.
+// On the left the probabilities of a query at this spread of the scores, the largest first; on the right the error of O by
+// the spread: a colour for each format, a solid line for scores that stay on the chip, a dashed one for scores that are stored.
 
 const view = {
   start(ui, data) {
@@ -12,13 +12,13 @@ const view = {
     const right = ui.element('div', {style: 'flex:1 1 480px;min-width:0'}, sheet);
     const part = share => width => width < 800 ? width : Math.floor((width - 22) * share);
     ui.canvas({
-      label: 'weights of a query, the largest first', parent: left, maxWidth: part(0.36), height: () => 280,
+      label: 'probabilities of a query, the largest first', parent: left, maxWidth: part(0.36), height: () => 280,
       paint(g, width, height) {
         const L = 34, B = 30, T = 24, high = height - B - T, wide = (width - L) / keys;
         g.font = '600 13px system-ui, sans-serif';
         g.textAlign = 'left';
         g.fillStyle = ui.colour('fg');
-        g.fillText('weights of a query', 0, 14);
+        g.fillText('probabilities of a query', 0, 14);
         g.font = '11px system-ui, sans-serif';
         g.textAlign = 'right';
         for (const share of [0, 0.5, 1]) {
@@ -35,11 +35,11 @@ const view = {
         }
         g.textAlign = 'left';
         g.fillStyle = ui.colour('dim');
-        g.fillText(`its ${keys} keys, the largest weight first`, L, height - 10);
+        g.fillText(`its ${keys} keys, the largest probability first`, L, height - 10);
       },
     });
     ui.canvas({
-      label: 'error of O by the spread of the logits', parent: right, maxWidth: part(0.64), height: () => 280,
+      label: 'error of O by the spread of the scores', parent: right, maxWidth: part(0.64), height: () => 280,
       paint(g, width, height) {
         const L = 44, R = 14, T = 24, B = 42, low = Math.log10(LEAST), high = Math.log10(MOST);
         const first = Math.log2(spreads[0]), across = Math.max(1e-9, Math.log2(spreads[count - 1]) - first);
@@ -61,7 +61,7 @@ const view = {
         }
         g.textAlign = 'center';
         spreads.forEach((spread, at) => g.fillText(spread, x(at), height - B + 16));
-        g.fillText('spread of the logits', L + (width - L - R) / 2, height - 6);
+        g.fillText('spread of the scores', L + (width - L - R) / 2, height - 6);
         names.forEach((_, format) => {
           for (const way of [STORED, FUSED]) {
             g.strokeStyle = ui.colour(looks[format]);
@@ -82,7 +82,7 @@ const view = {
         });
       },
     });
-    const spread = ui.stat('spread of the logits'), most = ui.stat('largest weight');
+    const spread = ui.stat('spread of the scores'), most = ui.stat('largest probability');
     const numbers = names.map(name => ui.stat(`${name}: fused, scores stored`));
     ui.legend([...names.map((name, format) => [looks[format], name]), ['fg', 'fused', 'line'], ['fg', 'scores stored', 'dashed']]);
     return step => {

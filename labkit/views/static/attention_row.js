@@ -135,7 +135,7 @@ const view = {
     });
     const numbers = labels.map(text => ui.stat(text));
     const masked = visible.some(seen => !seen);
-    ui.legend([['hot', 'the query of this step'], ['A', 'scores, a row of S', 0.85], ['B', 'probabilities, a row of P; each value is as strongly coloured as its own'],
+    ui.legend([['hot', 'the query of this step'], ['A', 'scores, a row of S', 0.85], ['B', 'probabilities, a row of P; each value is as strongly coloured as its probability'],
       ['C', 'the output, a row of O'], ...O.some(value => value < 0) ? [['C', 'hollow: negative', 'outline']] : [], ...masked ? [['line', 'hatched: masked', 'outline']] : []]);
     return step => numbers.forEach((show, k) => show(stats[run][step][k]));
   },

@@ -1,4 +1,4 @@
-// Each trace's 32 banks, a row per wavefront. Different words that meet in one bank stand on each other. Lanes with wide
+// Each trace's 32 banks, a row per wavefront. Different words in one bank are drawn on top of each other. Lanes with wide
 // accesses are served in groups, one after the other: a line parts the wavefronts of two groups.
 const view = {
   start(ui, data) {

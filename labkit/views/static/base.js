@@ -361,7 +361,7 @@ function labkitControls(ui, root, say, go, cleanups, values) {
   };
 }
 
-// The table behind the picture, filled when it is opened. A row a step is marked as the step moves.
+// The table behind the picture, filled when it is opened. If each row belongs to a step, the current step's is marked.
 function labkitTable({columns, rows, byStep}, says, root) {
   const details = labkitElement('details', {}, root);
   labkitElement('summary', {text: 'The data as a table'}, details);

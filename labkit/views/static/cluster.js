@@ -93,7 +93,7 @@ const view = {
       },
     });
     const numbers = stats.labels.map(label => ui.stat(label));
-    ui.legend([['A', `values of ${data.x}`], ['C', `values of ${data.y}`], ['B', 'sums of a block'], ['hot', 'now: what moves, and the mean that a block knows'],
+    ui.legend([['A', `values of ${data.x}`], ['C', `values of ${data.y}`], ['B', 'sums of a block'], ['hot', 'now: what moves, and the mean that a block has'],
       ['dim', 'empty', 'outline']]);
     return step => numbers.forEach((show, i) => show(stats.values[step][i]));
   },

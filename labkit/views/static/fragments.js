@@ -85,7 +85,7 @@ const view = {
         if (column >= 0 && column < columns && row >= 0 && row < rows) ui.go(grid[row * columns + column].lane);
       });
     };
-    ui.legend([['A', "this lane's part of A"], ['B', 'of B'], ['C', 'of the sums'], ['cell', "another lane's: its number"]]);
+    ui.legend([['A', "this lane's part of A"], ['B', 'of B'], ['C', 'of the accumulators'], ['cell', "another lane's: its number"]]);
     return null;
   },
 };

@@ -1,5 +1,5 @@
 // The block's part of C with what one lane computes, between the rows of A and the columns of B that it needs;
-// beside it the warp's lanes as they stand, and with whom this lane shares what it loads.
+// beside it the warp's lanes in the matrix, and with whom this lane shares what it loads.
 
 // How strongly each warp is drawn, by its number: neighbours differ, along rows and along columns.
 function labkitCheckered(owner, columns) {
@@ -83,7 +83,7 @@ const view = {
 
     const wide = () => Math.min(36, 460 / last.across), tall = 26;
     ui.canvas({
-      label: 'lanes of the warp as they stand, and those that load the same', parent: right,
+      label: 'lanes of the warp in the matrix, and those that load the same', parent: right,
       maxWidth: width => Math.min(width, Math.max(260, last.across * wide())),
       height: () => HEAD + last.down * tall,
       paint(g, width) {

@@ -1,5 +1,5 @@
 // Above, memory and the chip, with arrows for what the launch of this step moves between them. Below, a bar for each run:
-// a piece for each pass of each launch, as wide as the bytes that it moves. Dashes stand where the run before had more.
+// a piece for each pass of each launch, as wide as the bytes that it moves. Dashes mark passes that only the run above has.
 
 const view = {
   start(ui, data) {
@@ -122,7 +122,7 @@ const view = {
     const numbers = stats.labels.map(label => ui.stat(label));
     ui.legend([['A', `reads of ${arrays[0]}`], ...others.length ? [['B', `reads of ${others.join(', ')}`]] : [],
       ['C', 'writes'], ['hot', 'the launch of this step', 'outline'], ['ink', 'a launch ends', 'bar'],
-      ...runs.length > 1 ? [['dim', 'what the run above had more', 'dashed']] : []]);
+      ...runs.length > 1 ? [['dim', 'passes that only the run above has', 'dashed']] : []]);
     return step => numbers.forEach((show, i) => show(stats.values[step][i]));
   },
 };

@@ -19,8 +19,8 @@ const view = {
       const label = ui.element('label', {}, form);
       label.append('Your guess ');
       const input = ui.element('input', {type: 'number', step: 'any', min: '0', required: '', style: 'width:11em'}, label);
-      input.oninput = () => input.setCustomValidity(data.unit === 'times' && input.value !== '' && Number(input.value) <= 0
-        ? 'Give a number above 0: 1 says as much, 0.5 half as much.' : '');
+      input.oninput = () => input.setCustomValidity(data.unit === 'x' && input.value !== '' && Number(input.value) <= 0
+        ? 'Give a number above 0: 1 means equal, 0.5 means half.' : '');
       if (data.guess !== null) input.value = data.guess;
       label.append(' ' + data.unit);
       answer = () => Number(input.value);
@@ -28,7 +28,7 @@ const view = {
     const button = ui.element('button', {type: 'submit', text: 'Keep my guess'}, form);
     const status = ui.element('p', {style: 'margin:8px 0 0;color:var(--dim);min-height:1.45em', role: 'status'}, ui.body);
     const kept = guess => {
-      const text = typeof guess === 'number' ? `${guess.toLocaleString('en')} ${data.unit}`.trim() : guess;
+      const text = typeof guess === 'number' ? `${guess.toLocaleString('en')}${data.unit === 'x' ? '' : ' '}${data.unit}`.trim() : guess;
       ui.say(status, `✓ Kept: ${text}. The comparison comes ${page ? 'further down' : 'after the run'}.`);
     };
     const page = ui.root.closest('.labkit-host');   // a book's page, which compares without a kernel

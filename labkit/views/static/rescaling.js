@@ -83,7 +83,7 @@ const view = {
       },
     });
     const numbers = labels.map(text => ui.stat(text));
-    ui.legend([['hot', 'the value that comes'], ['A', 'logits that came', 0.85], ['C', 'their exponentials', 0.85], ['fg', 'the maximum so far', 'line'], ['dim', 'before the rescaling', 'outline']]);
+    ui.legend([['hot', 'the value that arrives'], ['A', 'logits that have arrived', 0.85], ['C', 'their exponentials', 0.85], ['fg', 'the maximum so far', 'line'], ['dim', 'before the rescaling', 'outline']]);
     return step => numbers.forEach((show, i) => show(rows[row].stats[step][i]));
   },
 };

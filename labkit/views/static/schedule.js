@@ -1,4 +1,4 @@
-// Warps as rows, their turns as boxes from left to right; below, where each warp stands in the source, and an array.
+// Warps as rows, their turns as boxes from left to right; below, the line that each warp is at, and an array.
 const view = {
   start(ui, data) {
     const {common, row, line, kind, high, races, unordered, stands, touched} = data;

@@ -1,4 +1,4 @@
-// A cell for each problem (down, one a step) and family of algorithms (across): filled where one of its algorithms
+// A cell for each problem (down, one per step) and family of algorithms (across): filled where one of its algorithms
 // applies. Below, what each algorithm of the chosen family says. Arrow keys in the map move from cell to cell.
 
 const view = {

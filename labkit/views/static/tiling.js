@@ -1,4 +1,4 @@
-// Replays the recorded block's accesses up to a step and draws the arrays as they stand then.
+// Replays the recorded block's accesses up to a step and draws the arrays at that step.
 const NEVER = 0, SEEN = 1, TILE = 2, NOW = 3, WARP = 4;
 const STRENGTH = [0.3, 0.5, 0.75, 0.6, 1];
 

@@ -115,7 +115,7 @@ const view = {
       ...(runs.some(run => run.lanes[0] === 'copies') ? [['B', 'copies arriving', 0.85], ['B', 'waits for a copy', 'line']] : []),
       ...(holds(1) ? [['C', 'exp2', 0.9]] : []), ...(holds(2) ? [['C', 'other arithmetic', 0.42]] : []),
       ...common.products.map((name, n) => ['A', `${name} on tensor cores`, n ? 0.5 : 0.95]),
-      ['dim', 'tensor cores idle', 'hatch'], ['hot', 'now', 'bar'], ['A', 'waits for products', 'line'],
+      ['dim', 'tensor cores idle', 'hatch'], ['hot', 'now', 'bar'], ['A', 'waits for tensor cores', 'line'],
       ['dim', 'waits for others', 'line'],
     ]);
   },

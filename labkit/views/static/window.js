@@ -1,5 +1,5 @@
 // The image, each pixel as strong as it has often been loaded; beside it the filters and the outputs. What the step
-// touches is vermilion, and a frame stands around what it loads of the image: its window, where that is known, which may
+// touches is vermilion, and a frame is around what it loads of the image: its window, where that is known, which may
 // reach into the zeros around the image. Tiles of several blocks have an outline each.
 
 const view = {

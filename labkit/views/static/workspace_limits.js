@@ -1,5 +1,5 @@
 // A dot for each algorithm: its workspace to the right, its predicted time up, both logarithmic. A line is the limit of
-// the step; what lies right of it is faint, and the lowest of the others is ringed. Axes are the same at every step.
+// the step; what is right of it is faint, and the lowest of the others is ringed. Axes are the same at every step.
 
 const view = {
   start(ui, data) {
