@@ -11,6 +11,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from labkit.book import glossary
 from labkit.book.contents import SourceError
+from labkit.book.folding import folded_cells
 from labkit.book.links import number_title, resolve_references
 from labkit.exercises import exercise
 from labkit.exercises.contents import Contents, book_contents
@@ -20,7 +21,6 @@ METADATA = {
     "language_info": {"name": "python"},
 }
 CHECKED = "nbval-check-output"
-HIDDEN = "setup"
 _SOLUTION = re.compile(r"^( *)### BEGIN SOLUTION\n(.*?)^ *### END SOLUTION\n?", re.M | re.S)
 
 
@@ -50,6 +50,9 @@ def read_chapter(path: Path, book: Contents | None = None) -> Chapter:
     ids = _cell_ids(chapter.slug, cells)
     solved = [_cell(cell, id, _keep_solution(cell.source)) for cell, id in zip(cells, ids, strict=True)]
     blank = [_cell(cell, id, _replace_solution(cell.source)) for cell, id in zip(cells, ids, strict=True)]
+    for index in folded_cells(cells):  # JupyterLab folds the source, and shows what the cell returns
+        for notebook in (solved, blank):
+            notebook[index].metadata["jupyter"] = {"source_hidden": True}
     for cell in solved:
         if "check" in cell.metadata.get("tags", ()):
             cell.metadata["tags"].append(CHECKED)
@@ -86,8 +89,6 @@ def _cell(cell, id, source):
     metadata = {key: cell.metadata[key] for key in ("tags", "exercise", "jupyter") if key in cell.metadata}
     if "tags" in metadata:
         metadata["tags"] = list(metadata["tags"])
-    if HIDDEN in metadata.get("tags", ()):  # JupyterLab folds the source, and shows what the cell returns
-        metadata["jupyter"] = {"source_hidden": True}
     make = new_code_cell if cell.cell_type == "code" else new_markdown_cell
     return make(source, id=id, metadata=metadata)
 

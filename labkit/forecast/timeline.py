@@ -71,12 +71,21 @@ class Bubble:
 
 @dataclass(frozen=True, repr=False)
 class Timeline:
-    """Spans of blocks on one SM, in cycles from 0; `ends` are the cycles at which blocks end."""
+    """Spans of blocks on one SM, in cycles from 0.
+
+    Attributes
+    ----------
+    ends
+        Cycles at which blocks end.
+    moments
+        Every event, and the cycle at which its warp goes on after it, in the order of these cycles.
+    """
 
     kernel: str
     gpu: Gpu
     ends: tuple[float, ...]
     spans: tuple[Span, ...]
+    moments: tuple[tuple[Event, float], ...] = ()
 
     @property
     def cycles(self) -> float:
@@ -139,14 +148,15 @@ def timeline(trace: Trace, gpu: str | Gpu | None = None, in_turns: bool = True) 
     dtype = next(name for name in trace.counters.flops_by_dtype if name.endswith(TENSOR))
     if figures.latencies is None or dtype not in figures.peak_tflops:
         raise ValueError(f"no latencies, or no {dtype} cores, are known of one {figures.name}: take an H100")
-    spans, ends = [], [0.0]
+    spans, moments, ends = [], [], [0.0]
     order = sorted(trace.events, key=lambda event: event.block[::-1])
     for index, events in groupby(order, key=lambda event: event.block):
         block = _Block(list(events), _stored_bytes(trace, index), figures, dtype, in_turns, ends[-1])
         block.run()
         spans += block.spans
+        moments += block.moments
         ends.append(block.now)
-    return Timeline(trace.kernel, figures, tuple(ends[1:]), tuple(spans))
+    return Timeline(trace.kernel, figures, tuple(ends[1:]), tuple(spans), tuple(moments))
 
 
 def _stored_bytes(trace: Trace, block) -> Counter:
@@ -238,6 +248,7 @@ class _Block:
         self.queue: list[tuple] = []
         self.number = 0
         self.spans: list[Span] = []
+        self.moments: list[tuple[Event, float]] = []
         self.gpu = gpu
         share = gpu.peak_tflops[dtype] / gpu.peak_tflops[REFERENCE_PRECISION]
         self.product_rate = TENSOR_FLOP_PER_CYCLE * share / gpu.sm_parts
@@ -321,6 +332,7 @@ class _Block:
                     yield from self.wait(warp, self.arrive_block(), "block")
                 case "end" if self.stored_bytes[warp]:
                     yield from self.wait(warp, self.store(warp, self.stored_bytes[warp]), "stores")
+            self.moments.append((event, self.now))
 
     def wait(self, warp, signal, of) -> Iterator[_Signal]:
         start = self.now

@@ -1,10 +1,12 @@
 """The work of a kernel's warpgroups and of the tensor cores that they keep busy, on one axis of time."""
 
+from collections import Counter
 from collections.abc import Mapping
 
 import numpy as np
 from matplotlib.patches import Rectangle
 
+from labkit.forecast.tiles import copied_tiles
 from labkit.forecast.timeline import Timeline, timeline
 from labkit.trace import Trace
 from labkit.views import stills
@@ -24,7 +26,7 @@ WAITS = {  # by what a span of waiting is of; else it is an array that a copy br
     "": (WAIT_OTHERS, "waits for a free buffer"),
 }
 WARPGROUP_WARPS = 4  # of a warpgroup
-RUN_FIELDS = "cycles", "idle", "edges", "lanes", "letters", "consumers"  # of a run, in what is drawn
+RUN_FIELDS = "cycles", "idle", "edges", "lanes", "letters", "consumers", "tiles"  # of a run, in what is drawn
 ISSUE_CYCLES = 200  # cycles in which a warpgroup may issue `wgmma`
 
 
@@ -34,7 +36,8 @@ def warp_timeline(
     """Show kernels with a producer and consumers on one axis of time: copies, warpgroups and tensor cores.
 
     What happens in which order is the run's; cycles are those of a model, `labkit.forecast.timeline`, of one SM that
-    runs the recorded blocks one after the other. A menu chooses how its tensor cores choose between warpgroups.
+    runs the recorded blocks one after the other. A menu chooses how its tensor cores choose between warpgroups. Another
+    menu, or a click on a copy, chooses a tile to follow: who waits for it, multiplies with it, and frees its stage.
 
     Parameters
     ----------
@@ -147,8 +150,46 @@ def _run(line: Timeline, product_names) -> dict:
         "consumers": len(consumers),
         "spans": np.rint(np.array(spans)).astype(np.int32),
         "words": words,
-        "letters": [array.partition("_")[0][:2] for array, *_ in copies],
+        "letters": [_letters(array) for array, *_ in copies],
+        "tiles": _tiles(line, list(leaders.values())),
     }
+
+
+def _letters(array) -> str:
+    return array.partition("_")[0][:2]
+
+
+def _tiles(line: Timeline, leaders) -> list[dict]:
+    """Return names, cycles and a sentence of the tiles that can be followed; waits are from a cycle to a cycle."""
+    numbers, found = Counter(), []
+    for tile in copied_tiles(line, leaders):
+        numbers[tile.array] += 1
+        uses = [(leaders.index(use.warp) + 1, use) for use in tile.uses]
+        found.append(
+            {
+                "name": f"{_letters(tile.array)} tile {numbers[tile.array]}",
+                "copy": [round(tile.start), round(tile.end)],
+                "uses": [[n, *map(round, (*use.waits, *use.multiplies, use.frees or -1))] for n, use in uses],
+                "say": _tile_sentence(tile, [n for n, _ in uses]),
+            }
+        )
+    return found
+
+
+def _tile_sentence(tile, numbers) -> str:
+    """Say when a tile lands, and what the warpgroups of these numbers do with it."""
+    many, uses = len(numbers) > 1, tile.uses
+    waits = [f"{use.waits[1] - use.waits[0]:,.0f}" for use in uses]
+    frees = [f"{use.frees:,.0f}" for use in uses if use.frees is not None]
+    does = [f"{'multiply' if many else 'multiplies'} from {join([f'{use.multiplies[0]:,.0f}' for use in uses])}"]
+    if any(wait != "0" for wait in waits):
+        does.insert(0, f"{'wait' if many else 'waits'} for {join(waits)} cycles")
+    does.append(
+        f"{'free' if many else 'frees'} its stage at {join(frees)}"
+        if frees
+        else f"{'need' if many else 'needs'} its stage to the end"
+    )
+    return f"lands at cycle {tile.end:,.0f}. Warpgroup{'s' * many} {join(list(map(str, numbers)))} {join(does)}."
 
 
 def _copies(line: Timeline):

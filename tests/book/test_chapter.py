@@ -1,6 +1,7 @@
 import pytest
 
 from labkit.book.chapter import SourceError, read_chapter
+from labkit.book.site.chapters import page
 from labkit.exercises import exercise
 from labkit.exercises.contents import Chapter, Contents
 
@@ -150,3 +151,34 @@ def test_the_source_of_a_setup_cell_is_folded(write):
     setup, exercise = read_chapter(write(SOURCE), BOOK).blank.cells[1], read_chapter(write(SOURCE), BOOK).blank.cells[3]
     assert setup.metadata["jupyter"] == {"source_hidden": True}
     assert "jupyter" not in exercise.metadata
+
+
+CHART = """# A chapter
+
+```{code-cell} ipython3
+shown = {"a step": "A step"}
+records("layouts", "A title", series=shown)
+```
+
+```{code-cell} ipython3
+used = {"another": "Another step"}
+records("layouts", "A title", series=used)
+```
+
+```{code-cell} ipython3
+trace = simulate(used)
+for name in used:
+    print(name)
+records("layouts", "A title")
+```
+"""
+
+
+def test_a_cell_that_only_draws_records_is_folded_unless_a_later_cell_needs_it(write):
+    chapter = read_chapter(write(CHART), BOOK)
+    for notebook in (chapter.blank, chapter.solved):
+        folded = ["jupyter" in cell.metadata for cell in notebook.cells if cell.cell_type == "code"]
+        assert folded == [True, False, False]
+    chapter.solved.metadata["kernelspec"] = {}
+    tags = [cell.metadata.get("tags", []) for cell in page(chapter.solved, chapter.blank).cells[1:]]
+    assert tags == [["hide-input"], [], []]  # Sphinx folds the same cells

@@ -2,7 +2,7 @@
 
 import pytest
 
-from labkit import attention, formats, modelled_timeline, places, results
+from labkit import attention, formats, gpu, modelled_timeline, places, results
 from labkit.book.contents import source
 
 pytestmark = pytest.mark.skipif(places.CHECKOUT is None, reason="reads a checkout")
@@ -70,3 +70,21 @@ def test_the_model_promises_more_with_more_keys():
     assert f"`overlap` is {overlap:.2f}x faster than `wgmma`, and `persistent` {persistent:.2f}x." in text
     overlap, persistent = modelled_gains(2048)
     assert f"with 2,048 keys in place of the picture's 512: {overlap:.2f}x and {persistent:.2f}x." in text
+
+
+def test_the_memories_of_an_h100():
+    text, h100 = read("flash-attention"), gpu("H100 SXM")
+    read_again = results.load("bandwidth", H100).select(level="L2", bytes=32 * 2**20)[0]["gb_s"] / 1000
+    shared_tb_s = h100.sms * 128 * h100.clock_ghz / 1000  # 128 bytes per cycle and SM
+    assert f"| registers | {h100.sms * 4 * h100.registers_per_sm / 2**20:.0f} MiB |" in text
+    assert f"| shared memory | {h100.sms * h100.shared_bytes_per_sm / 2**20:.0f} MiB | {shared_tb_s:.1f} TB/s |" in text
+    assert f"| L2 | {h100.l2_bytes / 2**20:.0f} MiB | {read_again:.1f} TB/s, measured |" in text
+    assert f"| HBM | {h100.dram_gb} GB | {h100.dram_gb_s / 1000} TB/s |" in text
+    assert f"reads 32 MiB again and again reached {read_again:.1f} TB/s" in text
+
+
+def test_tensor_cores_need_less_than_the_measured_bandwidth_of_l2():
+    problem = attention.AttentionForward(batch=1, heads=1, queries=16384, head_dim=128)
+    moved = sum(attention.traffic.q_outer(problem, 128, 64, formats.BF16).values())
+    needed = gpu("H100 SXM").peak_tflops["bfloat16 tensor"] * moved / problem.flops
+    assert f"tensor cores at their peak need {needed:.1f} TB/s from L2" in read("flash-attention")

@@ -983,7 +983,7 @@ def test_sliders_and_steps_move_the_sectors_of_each_layout(show):
 
 def test_a_menu_chooses_whom_tensor_cores_serve(show, pages):
     page, kept = show("warp_timeline"), pages["warp_timeline"][0].data["kept"]
-    menu, canvas = page.locator("select"), page.locator("canvas")
+    menu, canvas = page.locator("select").first, page.locator("canvas")
     before, plain = canvas.screenshot(), kept[0]["say"][-1].replace("`", "").replace("**", "")
     assert sentence(page) == plain and kept[0]["say"] != kept[1]["say"]
     menu.select_option("serves the first request")
@@ -993,6 +993,24 @@ def test_a_menu_chooses_whom_tensor_cores_serve(show, pages):
     page.locator(".labkit-view").focus()
     page.keyboard.press("Home")
     assert sentence(page).startswith("Cycle 0.")
+
+
+def test_a_menu_or_a_click_on_a_copy_follows_a_tile(show, pages):
+    page, run = show("warp_timeline"), pages["warp_timeline"][0].data["runs"][0]
+    menu, canvas, told = page.locator("select").last, page.locator("canvas"), page.locator("p.wait[role=status]").first
+    plain = canvas.screenshot()
+    assert told.is_hidden()
+    menu.select_option("K tile 1")
+    assert told.inner_text().startswith(f"K tile 1 of wgmma {run['tiles'][0]['say']} K tile 1 of again")
+    assert canvas.screenshot() != plain
+    menu.select_option("none")
+    assert told.is_hidden() and canvas.screenshot() == plain
+    width, middle = canvas.bounding_box()["width"], sum(run["tiles"][1]["copy"]) / 2
+    left = 92 + middle / pages["warp_timeline"][0].data["common"]["cycles"] * (width - 92 - 18)
+    canvas.click(position={"x": left, "y": 28})
+    assert menu.input_value() == run["tiles"][1]["name"] == "V tile 1"
+    page.locator("select").first.select_option("serves the first request")
+    assert page.locator("select").last.input_value() == "V tile 1", "the tile stays in the other order"
 
 
 def test_sliders_choose_a_tile_and_what_does_not_fit_is_said(show, pages):

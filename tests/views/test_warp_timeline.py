@@ -111,3 +111,24 @@ def test_what_cannot_be_shown_is_refused(runs):
         warp_timeline({"three": replace(trace, events=(*trace.events, third))})
     shared = warp_timeline({"three": replace(trace, events=(*trace.events, third))}, {"W_tiles": "V_tiles"})
     assert shared.data["common"]["products"] == ["V_tiles", "K_tiles"], "names that were given come first"
+
+
+def test_a_tile_can_be_followed_from_its_copy_to_the_stage_that_it_frees(view, runs):
+    for number, run in enumerate(view.data["runs"]):
+        assert [tile["name"] for tile in run["tiles"]] == ["K tile 1", "V tile 1", "K tile 2", "V tile 2"]
+        for tile in run["tiles"]:
+            product = GEMM_1 if tile["name"].startswith("K") else GEMM_2
+            spans = [row[2:] for row in rows(view, number, kind=product)]
+            assert tile["copy"] in [row[2:] for row in rows(view, number, kind=COPY)]
+            for _, waits, lands, begins, ends, frees in tile["uses"]:
+                assert waits <= lands <= begins and tile["copy"][1] <= begins and [begins, ends] in spans
+                assert frees == -1 or ends <= frees
+    first = view.data["runs"][0]["tiles"][0]
+    assert first["uses"][0][1] < first["uses"][0][2] == first["copy"][1], "the first tile is waited for until it lands"
+    assert "Warpgroups 1 and 2 wait for" in first["say"] and "free its stage at" in first["say"]
+
+
+def test_a_run_without_copies_has_no_tile_to_follow(runs):
+    barriers = "copy", "wait", "init", "arrive"
+    bare = replace(runs["wgmma"], events=tuple(e for e in runs["wgmma"].events if e.kind not in barriers))
+    assert warp_timeline({"bare": bare}, CALLS).data["runs"][0]["tiles"] == []

@@ -1,4 +1,4 @@
-"""Chapters as pages: solutions left out, views alive in the page, imports folded."""
+"""Chapters as pages: solutions left out, views alive in the page, folded cells a click away."""
 
 import re
 from copy import deepcopy
@@ -6,7 +6,6 @@ from pathlib import Path
 
 import nbformat
 
-from labkit.book.chapter import HIDDEN
 from labkit.views.shared_page import mount_point, read_frame
 
 _LINK = re.compile(r'href="(\d\d-[\w-]+)\.ipynb')  # from chapter to chapter
@@ -22,8 +21,8 @@ def page(executed: nbformat.NotebookNode, blank: nbformat.NotebookNode) -> nbfor
     notebook = deepcopy(blank)
     for cell in notebook.cells:
         tags = cell.metadata.get("tags", [])
-        if HIDDEN in tags:
-            tags.append("hide-input")
+        if cell.metadata.get("jupyter", {}).get("source_hidden"):
+            cell.metadata["tags"] = [*tags, "hide-input"]
         if cell.cell_type == "code" and not {"exercise", "check"} & set(tags):
             cell.outputs = [kept for output in ran[cell.id].outputs if (kept := _shown(output))]
     notebook.metadata["kernelspec"] = executed.metadata["kernelspec"]

@@ -10,7 +10,25 @@ const view = {
     const TOP = 22, LANE = 14, GAP = 3, TENSOR = 22, BETWEEN = 16, AXIS = 14;
     const percent = share => `${Math.round(100 * share)}%`;
 
-    ui.menu('a tensor core that two warpgroups have issued to', common.orders, data, i => ({...kept[i], kept, common, start: data.start}));
+    ui.menu('a tensor core that two warpgroups have issued to', common.orders, data, i => ({...kept[i], kept, common, start: data.start, followed}));
+
+    // the tile that is followed through all runs, by its name
+    const tiles = [...new Set(runs.flatMap(run => run.tiles.map(tile => tile.name)))].sort((a, b) => parseInt(a.split(' ')[2]) - parseInt(b.split(' ')[2]) || a.localeCompare(b));
+    let followed = tiles.includes(data.followed) ? data.followed : '', pick = null;
+    if (tiles.length) {
+      const bar = ui.body.querySelector('.bar');   // of the menu above
+      bar.style.flexWrap = 'wrap';
+      pick = ui.element('select', {style: 'margin-left:6px'}, ui.element('label', {text: 'follow a tile'}, bar));
+      ['', ...tiles].forEach(name => ui.element('option', {value: name, text: name || 'none'}, pick));
+      pick.value = followed;
+      pick.onchange = () => follow(pick.value);
+    }
+    const tileOf = run => run.tiles.find(tile => tile.name === followed);
+    function follow(name) {
+      followed = pick.value = name;
+      tell();
+      ui.go(ui.step);
+    }
 
     const tops = [];
     let tall = 0;
@@ -18,7 +36,7 @@ const view = {
       tops.push(tall);
       tall += TOP + (run.lanes.length - 1) * (LANE + GAP) + TENSOR + BETWEEN;
     }
-    ui.canvas({
+    const canvas = ui.canvas({
       label: 'what copies, warpgroups and tensor cores do over time', height: () => tall + AXIS,
       paint(g, width) {
         const LEFT = width < 560 ? 76 : 92, room = width - LEFT - 18, x = cycle => LEFT + cycle / common.cycles * room;
@@ -75,6 +93,8 @@ const view = {
             }
           }
           g.globalAlpha = 1;
+          const tile = tileOf(run);
+          if (tile) mark(g, run, tile, x, y);
         });
         const bottom = tall - BETWEEN + 6, gap = [500, 1000, 2000, 5000, 10000, 20000].find(cycles => cycles / common.cycles * room > 60) ?? 50000;
         g.font = '11px system-ui, sans-serif';
@@ -90,7 +110,42 @@ const view = {
       },
     });
 
+    if (tiles.length) {
+      canvas.style.cursor = 'pointer';
+      canvas.onclick = event => {
+        const LEFT = canvas.clientWidth < 560 ? 76 : 92, cycle = (event.offsetX - LEFT) / (canvas.clientWidth - LEFT - 18) * common.cycles;
+        const r = tops.findLastIndex(top => top + TOP <= event.offsetY), run = runs[r];
+        if (!run || event.offsetY > tops[r] + TOP + LANE + GAP) return;
+        const tile = run.tiles.find(tile => tile.copy[0] <= cycle && cycle <= tile.copy[1]);
+        follow(tile && tile.name !== followed ? tile.name : '');
+      };
+    }
+    const told = ui.element('p', {class: 'wait', role: 'status'}, ui.body);
+    function tell() {
+      told.textContent = followed ? runs.filter(tileOf).map(run => `${followed} of ${run.name} ${tileOf(run).say}`).join(' ') : '';
+      told.hidden = !followed;
+    }
+    tell();
+
     ui.element('p', {class: 'wait', text: `Cycles of one SM of an ${common.gpu}. The run gives the order and all waits; a model gives the cycles. Nothing was measured.`}, ui.body);
+
+    // outlines of a tile's copy and products, a thick line where a warpgroup waits for it, a mark where its stage is free
+    function mark(g, run, tile, x, y) {
+      const tensor = run.lanes.length - 1, part = TENSOR / run.consumers;
+      g.strokeStyle = g.fillStyle = ui.colour('fg');
+      g.lineWidth = 2;
+      g.strokeRect(x(tile.copy[0]), y(0), x(tile.copy[1]) - x(tile.copy[0]), LANE);
+      for (const [group, waits, lands, begins, ends, frees] of tile.uses) {
+        if (lands > waits) g.fillRect(x(waits), y(group) + LANE / 2 - 2, x(lands) - x(waits), 4);
+        g.strokeRect(x(begins), y(tensor) + (group - 1) * part, x(ends) - x(begins), part - 1);
+        if (frees < 0) continue;
+        g.beginPath();   // a triangle that points at the cycle
+        g.moveTo(x(frees), y(group) + LANE);
+        g.lineTo(x(frees) - 5, y(group) + 2);
+        g.lineTo(x(frees) + 5, y(group) + 2);
+        g.fill();
+      }
+    }
 
     function hatch(g, x, y, width, height) {
       g.save();
@@ -117,6 +172,7 @@ const view = {
       ...common.products.map((name, n) => ['A', `${name} on tensor cores`, n ? 0.5 : 0.95]),
       ['dim', 'tensor cores idle', 'hatch'], ['hot', 'now', 'bar'], ['A', 'waits for tensor cores', 'line'],
       ['dim', 'waits for others', 'line'],
+      ...(tiles.length ? [['fg', 'the tile that you follow; a triangle where its stage is given back', 'outline']] : []),
     ]);
   },
 };
