@@ -109,9 +109,17 @@ def read_shape(path: Path) -> Shape:
         code_lines += len(lines)
         record_lines += _record_lines(tree, records)
         tables += _prints_a_table(tree)
-    befores = [words if before is None else before for before in (before_moving, before_picture)]
-    counts = words, tables, record_lines, code_lines, len(stretches) - 1, playgrounds
-    return Shape(*befores, max(stretches), *counts)
+    return Shape(
+        words_before_moving=words if before_moving is None else before_moving,
+        words_before_picture=words if before_picture is None else before_picture,
+        words_without=max(stretches),
+        core_words=words,
+        tables=tables,
+        record_lines=record_lines,
+        code_lines=code_lines,
+        pictures=len(stretches) - 1,
+        playgrounds=playgrounds,
+    )
 
 
 def _picture(tree, pictures) -> str | None:

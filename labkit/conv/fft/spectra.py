@@ -46,7 +46,7 @@ def spectra(x: Float32[np.ndarray, "T T"], w: Float32[np.ndarray, "K R S"]) -> S
 def spectrum(x: Float32[np.ndarray, "T T"]) -> Complex64[np.ndarray, "T T"]:
     """Run only the image's transform in the simulator, for the `X` of `spectra`; T is 16, 32 or 64."""
     side = _check_side(x)
-    problem = SpectralForward(1, 1, *x.shape, 1, 1, 1)
+    problem = SpectralForward(1, 1, side, side, 1, 1, 1)
     _, w, y, _ = problem.operands()
     _, of_image, *_ = tiled_launches(np.ascontiguousarray(x)[None, None], w, y, problem, Workspace(), side)
     simulate_in_place(
