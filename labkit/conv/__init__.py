@@ -21,6 +21,7 @@ _LAZY = {
     "Circular": "labkit.conv.fft.circular:Circular",
     "circular": "labkit.conv.fft.circular:circular",
     "spectra": "labkit.conv.fft.spectra:spectra",
+    "spectrum": "labkit.conv.fft.spectra:spectrum",
     "comparisons": "labkit.conv.comparisons",
     "divisor": "labkit.parts.division:make_divisor",
     "transforms": "labkit.conv.winograd.transforms:transforms",

@@ -47,9 +47,40 @@ def test_what_is_said_of_the_steps_is_what_was_recorded():
     for number in (4, 5):
         assert layers[number]["coalesced"] / layers[number]["naive"] == pytest.approx(1, abs=0.02), "gains nothing"
         assert layers[number]["halo"] < 0.9 * layers[number]["naive"], "loses"
-    assert all("halo" not in layers[number] for number in (1, 2, 3)), "no large plane was measured"
+    assert all("halo" not in layers[number] for number in (1, 2, 3)), "was not measured on layer 1"
     for number in (2, 3, 4):
         assert layers[number]["cuDNN's search"] > 5 * layers[number]["torch"], "far apart"
+
+
+def test_a_halo_pays_on_large_planes_where_many_taps_use_each_pixel():
+    recorded = results.load("conv_planes", "nvidia-h100-80gb-hbm3")
+    times = {}
+    for row in recorded.rows:
+        times.setdefault(row["problem"], {})[row["step"]] = row["time_ms"]
+        assert row["problem"] in chapter()
+    gains = {problem: of["coalesced"] / of["halo"] for problem, of in times.items()}
+    assert {problem: round(gain, 1) for problem, gain in gains.items()} == {
+        "8x3x128x128 96x11x11": 1.6,
+        "8x64x112x112 64x3x3": 0.8,
+        "8x16x224x224 16x3x3": 0.8,
+    }
+    assert all(of["registers"] < 0.3 * min(of["coalesced"], of["halo"]) for of in times.values()), "always pays"
+    three_by_three = [of for problem, of in times.items() if problem.endswith("3x3")]
+    assert all(of["naive"] < of["halo"] for of in three_by_three), "as the last appendix says"
+    rows, columns, _ = STEPS["halo"].tile(conv.Forward(1, 1, 64, 64, 1, 11, 11))
+    assert (-(-rows // 16)) * (-(-columns // 16)) == 4, "up to four pixels per thread"
+
+
+def test_runs_of_the_baselines_differ_by_little():
+    numbers = [str(problem) for problem in STEPS["naive"].benched]
+    times = {}
+    for record in ("conv_direct", "conv_im2col", "conv_implicit_gemm", "conv_fft"):
+        for row in results.load(record, "nvidia-h100-80gb-hbm3").select(dtype="float32", problem=numbers):
+            if row["baseline"] in ("torch", "cuDNN's search"):
+                times.setdefault((row["problem"], row["baseline"]), {})[record] = row["baseline_time_ms"]
+    assert len(times) == 10 and all(len(of) == 4 for of in times.values())
+    spread = max(max(of.values()) / min(of.values()) - 1 for of in times.values())
+    assert f"which differ by {spread:.0%} at most" in chapter()
 
 
 @pytest.mark.parametrize(

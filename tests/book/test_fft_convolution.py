@@ -91,3 +91,25 @@ def test_the_fold_of_figures_without_a_cell(text):
     registers = {row["step"]: row["registers"] for row in results.load("conv_fft", H100).rows}
     assert registers["three_products"] == registers["few_taps"] == 157 and registers["tiled"] == 126
     assert "157 of `three_products` and `few_taps`, 126 of `tiled`" in text
+
+
+def test_in_bfloat16_every_side_is_predicted_to_be_faster(text):
+    def predicted_ms(taps, **options):
+        pads = conv.pads("same", 28, taps)
+        problem = conv.Forward(64, 128, 28, 28, 128, taps, taps, 1, 1, *pads, *pads, **options)
+        ranking = conv.heuristic(problem, "bfloat16" if options else "float32")
+        return min(row.time_ms for row in ranking if not row.reason)
+
+    gains = [predicted_ms(taps) / predicted_ms(taps, layout="NHWC") for taps in (1, 3, 5, 7, 9, 11)]
+    assert f"{min(gains):.1f}x to {max(gains):.1f}x faster than the best of ours in float32" in text
+
+
+def test_a_pruned_transform_leaves_out_butterflies_that_only_copy(text):
+    line = np.array([1, 10, 100, 0, 0, 0, 0, 0], complex)[[0, 4, 2, 6, 1, 5, 3, 7]]
+    copies = []
+    for half in (1, 2, 4):
+        pairs = line.reshape(-1, 2, half)
+        turned = pairs[:, 1] * np.exp(-1j * np.pi * np.arange(half) / half)
+        copies.append(int((pairs[:, 1] == 0).sum()))
+        line = np.stack([pairs[:, 0] + turned, pairs[:, 0] - turned], 1).ravel()
+    assert copies == [4, 2, 0] and "leaves out these 6 of 12" in text

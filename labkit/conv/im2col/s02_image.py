@@ -31,7 +31,8 @@ ROWS = 8  # of the matrix per thread
 def image(pixels, matrix, conv):
     pq = np.uint32(cuda.grid(1))
     p = fast_divide(pq, conv.Q)
-    top, left = np.uint32(p * conv.stride_h - conv.top), np.uint32((pq - p * conv.Q.value) * conv.stride_w - conv.left)
+    first_row = np.uint32(p * conv.stride_h - conv.top)
+    first_col = np.uint32((pq - p * conv.Q.value) * conv.stride_w - conv.left)
     for i in range(ROWS):
         crs = np.uint32(cuda.blockIdx.y * ROWS + i)
         if crs < conv.CRS and pq < conv.PQ.value:
@@ -39,8 +40,8 @@ def image(pixels, matrix, conv):
             rs = np.uint32(crs - c * conv.RS.value)
             tap = np.uint32(conv.flipped * (conv.RS.value - np.uint32(1 + rs + rs)) + rs)  # from the end, if flipped
             r = fast_divide(tap, conv.S)
-            row = np.uint32(top + r * conv.dilation_h)
-            col = np.uint32(left + (tap - r * conv.S.value) * conv.dilation_w)
+            row = np.uint32(first_row + r * conv.dilation_h)
+            col = np.uint32(first_col + (tap - r * conv.S.value) * conv.dilation_w)
             inside = row < conv.H and col < conv.W
             matrix[crs, pq] = pixels[0, np.uint32((c * conv.H + row) * conv.W + col)] if inside else np.float32(0)
 

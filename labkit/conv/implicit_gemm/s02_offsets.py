@@ -50,9 +50,9 @@ def offsets(x, w, y, table, conv):
     group = np.uint32(cuda.blockIdx.z)
     tx, ty = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
     n, pq = npq // conv.PQ.value, np.uint32(npq % conv.PQ.value)
-    top = np.uint32(pq // conv.Q.value * conv.stride_h - conv.top)
-    left = np.uint32(pq % conv.Q.value * conv.stride_w - conv.left)
-    corner = np.uint32((group * conv.C * conv.H + top) * conv.W + left)
+    first_row = np.uint32(pq // conv.Q.value * conv.stride_h - conv.top)
+    first_col = np.uint32(pq % conv.Q.value * conv.stride_w - conv.left)
+    corner = np.uint32((group * conv.C * conv.H + first_row) * conv.W + first_col)
 
     zero = np.float32(0)
     acc = zero
@@ -63,7 +63,7 @@ def offsets(x, w, y, table, conv):
         pixel = zero
         if n < conv.N and crs < conv.CRS:
             offset, tap_row, tap_col, _ = ptx.load4(table, (crs, 0))
-            if np.uint32(top + tap_row) < conv.H and np.uint32(left + tap_col) < conv.W:
+            if np.uint32(first_row + tap_row) < conv.H and np.uint32(first_col + tap_col) < conv.W:
                 pixel = x[n, np.uint32(corner + offset)]
         x_tile[ty, tx] = pixel
         cuda.syncthreads()

@@ -39,7 +39,8 @@ def magic(x, w, y, conv):
     n = fast_divide(npq, conv.PQ)
     pq = np.uint32(npq - n * conv.PQ.value)
     p = fast_divide(pq, conv.Q)
-    top, left = np.uint32(p * conv.stride_h - conv.top), np.uint32((pq - p * conv.Q.value) * conv.stride_w - conv.left)
+    first_row = np.uint32(p * conv.stride_h - conv.top)
+    first_col = np.uint32((pq - p * conv.Q.value) * conv.stride_w - conv.left)
 
     zero = np.float32(0)
     acc = zero
@@ -51,8 +52,8 @@ def magic(x, w, y, conv):
         rs = np.uint32(crs - c * conv.RS.value)
         tap = np.uint32(conv.flipped * (conv.RS.value - np.uint32(1 + rs + rs)) + rs)  # from the end, if flipped
         r = fast_divide(tap, conv.S)
-        row = np.uint32(top + r * conv.dilation_h)
-        col = np.uint32(left + (tap - r * conv.S.value) * conv.dilation_w)
+        row = np.uint32(first_row + r * conv.dilation_h)
+        col = np.uint32(first_col + (tap - r * conv.S.value) * conv.dilation_w)
         inside = n < conv.N and crs < conv.CRS and row < conv.H and col < conv.W
         x_tile[ty, tx] = x[n, np.uint32(((group * conv.C + c) * conv.H + row) * conv.W + col)] if inside else zero
         cuda.syncthreads()

@@ -73,13 +73,13 @@ def fill_row_table(row_table, buffer, crs, conv):
 
 
 @cuda.jit(device=True)
-def make_tap_mask(top, left, conv):
+def make_tap_mask(first_row, first_col, conv):
     """Return a bit for each tap of a window that is inside the image."""
     mask = np.uint32(0)
     for tap in range(conv.RS.value if BORDER == BITS else np.uint32(0)):
         r = fast_divide(np.uint32(tap), conv.S)
-        row = np.uint32(top + r * conv.dilation_h)
-        col = np.uint32(left + (np.uint32(tap) - r * conv.S.value) * conv.dilation_w)
+        row = np.uint32(first_row + r * conv.dilation_h)
+        col = np.uint32(first_col + (np.uint32(tap) - r * conv.S.value) * conv.dilation_w)
         mask = np.uint32(mask | np.uint32(row < conv.H and col < conv.W) << np.uint32(tap))
     return mask
 
@@ -97,7 +97,7 @@ def copy_filters(A_tile, buffer, w, k0, k_end, start, conv, thread):
 
 
 @cuda.jit(device=True)
-def copy_pixels(B_tile, row_table, buffer, y, corner, top, left, tap_mask, conv, thread):
+def copy_pixels(B_tile, row_table, buffer, y, corner, first_row, first_col, tap_mask, conv, thread):
     """Start this thread's copies of pixels, a column of BK."""
     offset = cuda.local.array(4, np.uint32)
     tap_row = cuda.local.array(4, np.uint32)  # or bits of taps
@@ -109,7 +109,7 @@ def copy_pixels(B_tile, row_table, buffer, y, corner, top, left, tap_mask, conv,
             tap_col[0], tap_col[1], tap_col[2], tap_col[3] = ptx.load4(row_table, (buffer, 2, k))
         for n in range(4):
             if BORDER == COMPARING:
-                is_inside = np.uint32(top + tap_row[n]) < conv.H and np.uint32(left + tap_col[n]) < conv.W
+                is_inside = np.uint32(first_row + tap_row[n]) < conv.H and np.uint32(first_col + tap_col[n]) < conv.W
             else:
                 is_inside = tap_mask & tap_row[n] != 0
             valid = np.uint32(4) if is_inside else np.uint32(0)
@@ -135,9 +135,9 @@ def backward_data(y, w, x, conv, target):
     n = fast_divide(npq, conv.PQ)
     pq = np.uint32(npq - n * conv.PQ.value)
     p = fast_divide(pq, conv.Q)
-    top, left = np.uint32(p - conv.top), np.uint32(pq - p * conv.Q.value - conv.left)
-    corner = np.uint32(((n * np.uint32(cuda.gridDim.z) + group) * conv.C * conv.H + top) * conv.W + left)
-    tap_mask = make_tap_mask(top, left, conv)
+    first_row, first_col = np.uint32(p - conv.top), np.uint32(pq - p * conv.Q.value - conv.left)
+    corner = np.uint32(((n * np.uint32(cuda.gridDim.z) + group) * conv.C * conv.H + first_row) * conv.W + first_col)
+    tap_mask = make_tap_mask(first_row, first_col, conv)
 
     # -- clear accumulators, load first tiles --
     for i in range(TM):
@@ -148,7 +148,7 @@ def backward_data(y, w, x, conv, target):
         fill_row_table(row_table, thread // BK, thread, conv)
     cuda.syncthreads()
     copy_filters(A_tile, buffer, w, k0, k_end, np.uint32(0), conv, thread)
-    copy_pixels(B_tile, row_table, buffer, y, corner, top, left, tap_mask, conv, thread)
+    copy_pixels(B_tile, row_table, buffer, y, corner, first_row, first_col, tap_mask, conv, thread)
     ptx.cp_async_commit()
     lane_y, lane_x = lane // 2 % 2 + lane // 16 * 2, lane % 2 + lane // 4 % 4 * 2  # each 8 lanes: 2 rows, 4 columns
     y_lane, x_lane = warp // WARPS_X * WM + lane_y, warp % WARPS_X * WN + lane_x * 4
@@ -157,7 +157,7 @@ def backward_data(y, w, x, conv, target):
         ptx.cp_async_wait(0)
         cuda.syncthreads()
         copy_filters(A_tile, buffer ^ one, w, k0, k_end, np.uint32(start + BK), conv, thread)
-        copy_pixels(B_tile, row_table, buffer ^ one, y, corner, top, left, tap_mask, conv, thread)
+        copy_pixels(B_tile, row_table, buffer ^ one, y, corner, first_row, first_col, tap_mask, conv, thread)
         ptx.cp_async_commit()
         if warp == 0:
             fill_row_table(row_table, buffer, np.uint32(start + 2 * BK + lane), conv)

@@ -83,9 +83,10 @@ def copy_tiles(A_tile, B_tile, taps, buffer, x, y, npq, end, k0, k_end, group, g
     n = fast_divide(npq, conv.PQ)
     pq = np.uint32(npq - n * conv.PQ.value)
     p = fast_divide(pq, conv.Q)
-    top, left = np.uint32(p * conv.stride_h - conv.top), np.uint32((pq - p * conv.Q.value) * conv.stride_w - conv.left)
+    first_row = np.uint32(p * conv.stride_h - conv.top)
+    first_col = np.uint32((pq - p * conv.Q.value) * conv.stride_w - conv.left)
     image = np.uint32(n * groups + group)
-    corner = np.uint32((image * conv.C * conv.H + top) * conv.W + left)
+    corner = np.uint32((image * conv.C * conv.H + first_row) * conv.W + first_col)
     output = np.uint32((image * conv.K + k0 + warp) * conv.PQ.value + pq)
     exists = npq < end
     for i in range(0, BM, WARPS):
@@ -101,7 +102,9 @@ def copy_tiles(A_tile, B_tile, taps, buffer, x, y, npq, end, k0, k_end, group, g
         for m in range(4):
             is_inside = exists
             if PADDED:
-                is_inside = exists and np.uint32(top + tap_row[m]) < conv.H and np.uint32(left + tap_col[m]) < conv.W
+                is_inside = (
+                    exists and np.uint32(first_row + tap_row[m]) < conv.H and np.uint32(first_col + tap_col[m]) < conv.W
+                )
             valid = four if is_inside else none
             ptx.cp_async(B_tile, (buffer, lane, column + m), x, np.uint32(corner + offset[m]), 4, valid)
     ptx.cp_async_commit()

@@ -48,3 +48,20 @@ def test_arrays_with_gaps_are_taken():
     image = np.random.default_rng(2).standard_normal((16, 20), np.float32)
     found = conv.circular(image[:, :16], np.ones((3, 3, 3), np.float32)[1:2])
     assert found.stained().sum() == 256 - 14**2
+
+
+def test_a_pixel_that_is_nan_stains_its_own_tiles_only():
+    x = np.random.default_rng(4).uniform(0, 1, (28, 40)).astype(np.float32)
+    x[9, 13] = np.nan  # where two tiles overlap
+    run = conv.circular(x, np.ones((1, 5, 5), np.float32))
+    stains = run.stained()[0, :, :, :12, :12]
+    assert [[int(tile.sum()) for tile in row] for row in stains] == [[129, 134, 0], [0, 0, 0]]
+
+
+def test_the_spectrum_of_an_image_alone_is_that_of_a_whole_run():
+    x = np.random.default_rng(3).uniform(0, 1, (16, 16)).astype(np.float32)
+    X = conv.spectrum(x)
+    np.testing.assert_array_equal(X, conv.spectra(x, np.ones((2, 3, 3), np.float32)).X)
+    np.testing.assert_allclose(X, np.fft.fft2(x), atol=1e-4)
+    with pytest.raises(ValueError, match="16 x 20"):
+        conv.spectrum(np.ones((16, 20), np.float32))

@@ -2,14 +2,14 @@
 
 from . import Answer, right, shortcut, wrong
 
-_REVERSED = """        place, rest = 0, k
+_REVERSED = """        place, rest = 0, n
         for _ in range(digits):
             place, rest = 4 * place + rest % 4, rest // 4
 """
 
-_BITS = "        place = cuda.brev(np.uint32(k)) >> np.uint32(32 - 2 * digits)\n"
+_BITS = "        place = cuda.brev(np.uint32(n)) >> np.uint32(32 - 2 * digits)\n"
 
-_SWAPPED_BITS = """        bits = cuda.brev(np.uint32(k)) >> np.uint32(32 - 2 * digits)
+_SWAPPED_BITS = """        bits = cuda.brev(np.uint32(n)) >> np.uint32(32 - 2 * digits)
         place = (bits & np.uint32(0x55555555)) << np.uint32(1) | (bits >> np.uint32(1)) & np.uint32(0x55555555)
 """
 
@@ -93,17 +93,17 @@ def transform_lines(x, roots, spectra, digits):
 """
 
 VARIANTS = (
-    Answer("the order in which they came", "result", ((_REVERSED, "        place = k\n"),)),
+    Answer("the order in which they came", "result", ((_REVERSED, "        place = n\n"),)),
     Answer("all bits reversed", "result", ((_REVERSED, _BITS),)),
     Answer("two digits, however many there are", "race", (("in range(digits)", "in range(2)"),)),
     Answer("a digit too few", "race", (("in range(digits)", "in range(digits - 1)"),)),
-    Answer("backwards", "result", ((_REVERSED, "        place = points - 1 - k\n"),)),
-    Answer("quarters for remainders, once", "result", ((_REVERSED, "        place = k % 4 * points // 4 + k // 4\n"),)),
+    Answer("backwards", "result", ((_REVERSED, "        place = points - 1 - n\n"),)),
+    Answer("quarters for remainders, once", "result", ((_REVERSED, "        place = n % 4 * points // 4 + n // 4\n"),)),
     Answer("digits of base 2", "race", (("4 * place + rest % 4, rest // 4", "4 * place + rest % 2, rest // 2"),)),
     Answer(
         "no barrier after the loads",
         "race",
-        (("x[line, k, 1]\n    cuda.syncthreads()\n", "x[line, k, 1]\n"),),
+        (("x[line, n, 1]\n    cuda.syncthreads()\n", "x[line, n, 1]\n"),),
     ),
     Answer("by definition", "budget", cell=_BY_DEFINITION),
     Answer("a root in float64", "budget", (("odd_re + off_im, odd_im", "odd_re + 1.0 * off_im, odd_im"),)),
@@ -116,9 +116,9 @@ RIGHT = (
     right(
         "two bits at a time swapped",
         (
-            "        place, rest = 0, k\n        for _ in range(digits):\n"
+            "        place, rest = 0, n\n        for _ in range(digits):\n"
             "            place, rest = 4 * place + rest % 4, rest // 4\n",
-            "        bits = np.uint32(cuda.brev(np.uint32(k)) >> np.uint32(32 - 2 * digits))\n"
+            "        bits = np.uint32(cuda.brev(np.uint32(n)) >> np.uint32(32 - 2 * digits))\n"
             "        place = (bits & 0x55555555) << 1 | bits >> 1 & 0x55555555\n",
         ),
     ),
@@ -129,17 +129,17 @@ RIGHT = (
     right(
         "from the first digit on",
         (
-            "        place, rest = 0, k\n        for _ in range(digits):\n"
+            "        place, rest = 0, n\n        for _ in range(digits):\n"
             "            place, rest = 4 * place + rest % 4, rest // 4\n",
-            "        place, weight, rest = 0, points // 4, k\n        while weight > 0:\n"
+            "        place, weight, rest = 0, points // 4, n\n        while weight > 0:\n"
             "            place += rest % 4 * weight\n            rest //= 4\n            weight //= 4\n",
         ),
     ),
     right(
         "each place asks which point it takes",
         (
-            "re[place], im[place] = x[line, k, 0], x[line, k, 1]",
-            "re[k], im[k] = x[line, place, 0], x[line, place, 1]",
+            "re[place], im[place] = x[line, n, 0], x[line, n, 1]",
+            "re[n], im[n] = x[line, place, 0], x[line, place, 1]",
         ),
     ),
 )
@@ -147,16 +147,16 @@ RIGHT = (
 WRONG = (
     wrong("the digits that are published", ("in range(digits)", "in range(min(digits, 4))")),
     wrong("an even number of digits", ("in range(digits)", "in range((digits + 1) // 2 * 2)")),
-    wrong("imaginary parts in their order", ("re[place], im[place] =", "re[place], im[k] =")),
+    wrong("imaginary parts in their order", ("re[place], im[place] =", "re[place], im[n] =")),
     wrong("the points that are published", ("while quarter < points:", "while quarter < min(points, 256):")),
-    wrong("three lines", ("x[line, k, 0], x[line, k, 1]", "x[min(line, 2), k, 0], x[min(line, 2), k, 1]")),
-    wrong("a barrier of each warp", ("x[line, k, 1]\n    cuda.syncthreads()", "x[line, k, 1]\n    cuda.syncwarp()")),
+    wrong("three lines", ("x[line, n, 0], x[line, n, 1]", "x[min(line, 2), n, 0], x[min(line, 2), n, 1]")),
+    wrong("a barrier of each warp", ("x[line, n, 1]\n    cuda.syncthreads()", "x[line, n, 1]\n    cuda.syncwarp()")),
     wrong(
         "the first and the last digit swapped",
         (
-            "        place, rest = 0, k\n        for _ in range(digits):\n"
+            "        place, rest = 0, n\n        for _ in range(digits):\n"
             "            place, rest = 4 * place + rest % 4, rest // 4\n",
-            "        place = k - k % 4 + k * 4 // points\n        place += (k % 4 - k * 4 // points) * points // 4\n",
+            "        place = n - n % 4 + n * 4 // points\n        place += (n % 4 - n * 4 // points) * points // 4\n",
         ),
     ),
 )

@@ -2,27 +2,27 @@
 
 from . import Answer, right, shortcut, wrong
 
-_MIRROR = """        if 0 < k < T - k:
-            Y[line, T - k, 0], Y[line, T - k, 1] = re, -im"""
+_MIRROR = """        if 0 < f < T - f:
+            Y[line, T - f, 0], Y[line, T - f, 1] = re, -im"""
 
 THREE_PRODUCTS = """
 @cuda.jit
 def whole_spectrum(X, W, Y, turned):
-    k, line = cuda.grid(2)
+    f, line = cuda.grid(2)
     T = Y.shape[1]
-    if line >= Y.shape[0] or k >= X.shape[1]:
+    if line >= Y.shape[0] or f >= X.shape[1]:
         return
-    a, b = X[line, k, 0], X[line, k, 1]
-    c, d = W[line, k, 0], W[line, k, 1]
+    a, b = X[line, f, 0], X[line, f, 1]
+    c, d = W[line, f, 0], W[line, f, 1]
     if not turned:
         d = -d
     ac, bd = a * c, b * d
     both = (a + b) * (c + d) - ac - bd
-    Y[line, k, 0] = ac - bd
-    Y[line, k, 1] = both
-    if k != 0 and 2 * k != T:
-        Y[line, T - k, 0] = ac - bd
-        Y[line, T - k, 1] = -both
+    Y[line, f, 0] = ac - bd
+    Y[line, f, 1] = both
+    if f != 0 and 2 * f != T:
+        Y[line, T - f, 0] = ac - bd
+        Y[line, T - f, 1] = -both
 """
 
 VARIANTS = (
@@ -32,20 +32,20 @@ VARIANTS = (
     Answer("the other way round", "result", (("if turned == 0:", "if turned == 1:"),)),
     Answer("the image's conjugate", "result", (("            w_im = -w_im\n", "            x_im = -x_im\n"),)),
     Answer("the upper half is no conjugate", "result", (("= re, -im", "= re, im"),)),
-    Answer("bin 0 has a partner", "bounds", (("if 0 < k < T - k", "if k < T - k"),)),
-    Answer("the upper half in the wrong order", "result", ((_MIRROR, _MIRROR.replace("T - k, ", "T // 2 + k, ")),)),
-    Answer("Nyquist is left out", "unwritten", (("k <= T // 2", "k < T // 2"),)),
-    Answer("no guard", "bounds", (("line < Y.shape[0] and k <= T // 2", "line < Y.shape[0]"),)),
+    Answer("bin 0 has a partner", "bounds", (("if 0 < f < T - f", "if f < T - f"),)),
+    Answer("the upper half in the wrong order", "result", ((_MIRROR, _MIRROR.replace("T - f, ", "T // 2 + f, ")),)),
+    Answer("Nyquist is left out", "unwritten", (("f <= T // 2", "f < T // 2"),)),
+    Answer("no guard", "bounds", (("line < Y.shape[0] and f <= T // 2", "line < Y.shape[0]"),)),
     Answer("products of parts", "result", (("x_re * w_re - x_im * w_im, x_re", "x_re * w_re, x_re"),)),
     Answer("a plus for a minus", "result", (("x_re * w_re - x_im", "x_re * w_re + x_im"),)),
     Answer(
         "loaded again for the upper half",
         "budget",
-        ((_MIRROR, _MIRROR.replace("= re, -im", "= re, -im + np.float32(0) * X[line, k, 0]")),),
+        ((_MIRROR, _MIRROR.replace("= re, -im", "= re, -im + np.float32(0) * X[line, f, 0]")),),
     ),
     Answer("in float64", "budget", (("x_re * w_re - x_im", "1.0 * x_re * w_re - x_im"),)),
     Answer("three products", "solved", cell=THREE_PRODUCTS),
-    Answer("the Nyquist bin twice", "solved", (("if 0 < k < T - k", "if k > 0"),)),
+    Answer("the Nyquist bin twice", "solved", (("if 0 < f < T - f", "if f > 0"),)),
 )
 
 RIGHT = (
@@ -57,17 +57,17 @@ RIGHT = (
             "        w_im *= np.float32(1) if turned else np.float32(-1)\n",
         ),
     ),
-    right("negative indices", ("Y[line, T - k, 0], Y[line, T - k, 1]", "Y[line, -k, 0], Y[line, -k, 1]")),
+    right("negative indices", ("Y[line, T - f, 0], Y[line, T - f, 1]", "Y[line, -f, 0], Y[line, -f, 1]")),
 )
 
 WRONG = (
     wrong("an even number of points", ("T = Y.shape[1]", "T = Y.shape[1] // 2 * 2")),
-    wrong("no partner for the last bin", ("if 0 < k < T - k", "if 0 < k < T // 2")),
-    wrong("the bins that are published", ("k <= T // 2", "k <= min(T // 2, 35)")),
+    wrong("no partner for the last bin", ("if 0 < f < T - f", "if 0 < f < T // 2")),
+    wrong("the bins that are published", ("f <= T // 2", "f <= min(T // 2, 35)")),
     wrong("the lines that are published", ("line < Y.shape[0]", "line < min(Y.shape[0], 9)")),
-    wrong("one warp of bins", ("k <= T // 2", "k < min(T // 2 + 1, 32)")),
+    wrong("one warp of bins", ("f <= T // 2", "f < min(T // 2 + 1, 32)")),
     wrong("a conjugate in even lines alone", ("if turned == 0:", "if turned == 0 and line % 2 == 0:")),
-    wrong("nothing but the real part at bin 0", ("if 0 < k < T - k", "if 1 < k < T - k")),
+    wrong("nothing but the real part at bin 0", ("if 0 < f < T - f", "if 1 < f < T - f")),
     wrong("the conjugate of the product", ("x_re * w_im + x_im * w_re", "-(x_re * w_im + x_im * w_re)")),
 )
 
@@ -75,13 +75,13 @@ SHORTCUTS = (
     shortcut("another's kernel", cell="from labkit.conv.fft.s01_whole import multiply as whole_spectrum\n"),
     shortcut(
         "each bin for itself, by atomics",
-        ("if 0 < k < T - k:", "if 0 < k < T - k and cuda.atomic.add(X, (line, k, 0), 0) != 7:"),
+        ("if 0 < f < T - f:", "if 0 < f < T - f and cuda.atomic.add(X, (line, f, 0), 0) != 7:"),
     ),
     shortcut(
         "loaded twice",
         (
             "        if turned == 0:\n            w_im = -w_im\n",
-            "        w_im = W[line, k, 1] if turned else -W[line, k, 1]\n",
+            "        w_im = W[line, f, 1] if turned else -W[line, f, 1]\n",
         ),
     ),
 )
