@@ -146,6 +146,7 @@ def test_pages_change_no_bit(step):
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 40])
 @pytest.mark.parametrize("slug", ["split", "stream_k"])
+@pytest.mark.sample(5)
 def test_keys_may_be_divided_among_any_number_of_blocks(slug, count, monkeypatch):
     """Blocks begin and end within heads, at their ends, and where sequences have no keys."""
     gpu = SimpleNamespace(MULTIPROCESSOR_COUNT=count)

@@ -45,7 +45,7 @@ EDGES = {
 
 
 @pytest.mark.parametrize("problem", EDGES.values(), ids=EDGES)
-@pytest.mark.sample(12)
+@pytest.mark.sample(6)
 def test_edges_are_right(step, problem):
     after(step, problem)
 
@@ -173,7 +173,7 @@ def test_scales_are_those_of_their_blocks(step, window):
 
 
 @pytest.mark.parametrize(("name", "row"), [("Q", 30), ("Q", 270), ("K", 250)])
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 def test_what_is_no_number_stays_where_it_is_seen(step, name, row):
     """A query spoils its own row, also where the block takes other tiles before or behind; a key all that see it.
 

@@ -42,6 +42,7 @@ def is_right(step, before, after):
 
 @of_each_step
 @pytest.mark.parametrize("number", range(len(STEPS[0].examples)))
+@pytest.mark.sample(8)
 def test_examples_are_right(step, number):
     problem = step.examples[number]
     trace, after = ran(step, problem)
@@ -189,6 +190,7 @@ def step_is_right(step, problem):
 
 
 @pytest.mark.parametrize(("step", "right", "wrong"), WRONG)
+@pytest.mark.sample(8)
 def test_a_wrong_kernel_is_told(step, right, wrong):
     text = Path(step.module.__file__).read_text(encoding="utf-8")
     changed = right.sub(wrong, text) if isinstance(right, re.Pattern) else text.replace(right, wrong)
@@ -266,7 +268,7 @@ def test_operands_that_do_not_fit_are_refused_in_a_sentence():
 @pytest.mark.needs("numba-cuda", "toolkit", "nvdisasm")
 @pytest.mark.parametrize("head_dim", [64, 128])
 @of_each_step
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_the_compiler_leaves_the_weights_under_the_sums(step, head_dim):
     """Between the wait for the scores and the one for the sums before; and spills nothing."""
     (launch,) = step.launches(*Problem(1, 1, 256, head_dim).operands())

@@ -83,6 +83,7 @@ def test_a_key_of_all_weight_has_no_slope(size):
 
 @pytest.mark.parametrize("in_pairs", [False, True])
 @pytest.mark.parametrize("size", SIZES)
+@pytest.mark.sample(4)
 def test_gradients_are_as_near_as_those_of_torch(size, in_pairs):
     """torch keeps the weights of forward, in float32."""
     torch = pytest.importorskip("torch")
@@ -101,6 +102,7 @@ def test_gradients_are_as_near_as_those_of_torch(size, in_pairs):
 @pytest.mark.parametrize("in_pairs", [False, True])
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("step", [step for step in FORWARD if FP32 in step.formats], ids=lambda step: step.slug)
+@pytest.mark.sample(12)
 def test_forward_in_float32_is_right_for_any_scores(step, size, in_pairs):
     problem = attention.AttentionForward(*SMALL)
     before = (*with_scores(problem, size, in_pairs=in_pairs), *problem.operands()[3:])

@@ -148,6 +148,7 @@ def order(slug):
 
 @pytest.mark.needs("numba-cuda", "toolkit", "nvdisasm")
 @pytest.mark.parametrize("slug", ["overlap", "persistent"])
+@pytest.mark.sample(1)
 def test_the_compiler_leaves_the_exponentials_under_the_sums(slug):
     """Between the wait for the scores and the one for the sums before."""
     code, found = order(slug)

@@ -45,6 +45,7 @@ def test_the_table_has_every_call():
 
 
 @pytest.mark.parametrize("call", CALLS, ids=str)
+@pytest.mark.sample(10)
 def test_a_call_of_arrays_that_lie_alike_is_made_ready_once(call, made):
     for seed in (1, 2, 3):
         arrays = call.arrays(seed=seed)

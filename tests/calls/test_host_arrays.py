@@ -23,7 +23,7 @@ def whole(call):
 
 @EVERY
 @pytest.mark.parametrize("others", [np.copy, cuda.to_device], ids=["one of the device", "one of the host"])
-@pytest.mark.sample(19)
+@pytest.mark.sample(10)
 def test_arrays_of_the_host_and_of_the_device_are_mixed(call, others):
     """The results are right, and new ones of the device."""
     arrays, outputs = whole(call)

@@ -93,6 +93,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("name", CALLS)
+@pytest.mark.sample(6)
 def test_candidates_are_timed_and_the_fastest_is_taken_by_later_calls(timed, slow, name):
     call, arrays, options = CALLS[name]()
     before = chosen(lambda: call(*arrays, **options))

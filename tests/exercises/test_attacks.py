@@ -41,6 +41,7 @@ def test_a_wrong_kernel_is_refused(id, case):
 
 
 @pytest.mark.parametrize(("id", "case"), cases("RIGHT", 24))
+@pytest.mark.sample(12)
 def test_a_right_kernel_is_accepted(id, case):
     for verdict in verdicts(id, case):
         assert verdict.passed == (case.what not in REFUSED), verdict

@@ -57,6 +57,7 @@ def run(exercise, kernel, launch):
 
 
 @pytest.mark.parametrize("id", sampled(exercise_ids(), 9))
+@pytest.mark.sample(6)
 def test_mutations_that_change_a_result_are_rejected(id):
     rules = exercise(id)
     wrong, survivors = 0, []

@@ -289,6 +289,7 @@ def test_a_step_is_as_fast_as_its_twin_or_its_machine_code_says_why(slug, multip
 
 @pytest.mark.parametrize("slug", ["register_tile", "vectorised", "swizzle", "double_buffering", "warp_tiles", "tuned"])
 @compiles
+@pytest.mark.sample(4)
 def test_a_step_says_which_share_of_its_instructions_are_multiply_adds(slug):
     step = gemm.step("fp32", slug)
     (said,) = re.findall(r"(\d+)%[^%]*multiply-adds \(sm_90\)", step.module.__doc__)

@@ -15,6 +15,7 @@ STEPS = ladder.ladder("conv", "fft")
 
 @pytest.mark.parametrize("side", s02_tiled.SIDES)
 @pytest.mark.parametrize("flipped", [False, True])
+@pytest.mark.sample(4)
 def test_tiles_of_each_size_are_right(side, flipped):
     pixels = side + side // 2
     problem = SpectralForward(1, 2, pixels, pixels - 3, 3, 4, 5, 1, 1, 2, 1, 3, 0, flipped=flipped)
@@ -27,6 +28,7 @@ def test_tiles_of_each_size_are_right(side, flipped):
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.slug)
+@pytest.mark.sample(3)
 def test_a_product_of_more_than_a_tile_is_right(step):
     """More channels, filters and images than one tile of the product, or one step along its sum, takes."""
     problem = step.problem(3, 35, 6, 5, 37, 2, 2, 1, 1, 1, 0, 0, 1)

@@ -64,7 +64,7 @@ def some_problems(count, seed):
 
 @pytest.mark.parametrize("problem", sampled(some_problems(300, 1), 10), ids=str)
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.slug)
-@pytest.mark.sample(35)
+@pytest.mark.sample(20)
 def test_a_step_is_right_on_problems_of_all_kinds(step, problem):
     problem = step.problem(**problem.fields)
     if why := problem.misfit(step.SUPPORTED):
@@ -76,6 +76,7 @@ def test_a_step_is_right_on_problems_of_all_kinds(step, problem):
 @pytest.mark.parametrize(
     ("step", "tiling"), sampled([(step, tiling) for tiling in TILINGS for step in TILED], 12), ids=str
 )
+@pytest.mark.sample(6)
 def test_a_step_is_right_by_every_tiling(step, tiling):
     C, K = (70, 2) if step.slug == "backward_data" else (2, 70)
     assert is_right(step, step.problem(2, C, 6, 7, K, 3, 3, top=1, right=2), tiling=tiling)
