@@ -51,7 +51,7 @@ def test_the_same_bits_are_equally_fast_in_both_formats():
     assert f"float16 reaches {few['tflops']:.0f} TFLOP/s and bfloat16 {bf16['tflops']:.0f}" in text
     assert f"With its 10 bits, float16 is {1 - many['tflops'] / few['tflops']:.0%} slower" in text
     assert f"to {few['clock_mhz']:,.0f} MHz with 7 bits, to {many['clock_mhz']:,.0f} MHz with 10 bits" in text
-    assert f"Zeros draw {zeros['power_w']:.0f} W, and the clock is {zeros['clock_mhz']:,.0f} MHz" in text
+    assert f"In float16 zeros draw {zeros['power_w']:.0f} W, and the clock is {zeros['clock_mhz']:,.0f} MHz" in text
     assert {round(row["power_w"], -2) for row in (bf16, few, many)} == {700}
     bf16_zeros = measured(step="persistent", dtype="bfloat16", operands="zeros")
     assert f"with zeros float16 is {1 - zeros['tflops'] / bf16_zeros['tflops']:.0%} slower than bfloat16" in text
