@@ -17,7 +17,7 @@ STATES = {  # what a warp does: ncu's names of it
     "ready, another warp issues": ("not_selected",),
     "global memory": ("long_scoreboard", "lg_throttle"),
     "shared memory": ("short_scoreboard", "mio_throttle"),
-    "a barrier": ("barrier", "membar", "sleeping"),
+    "a barrier or wgmma_wait": ("barrier", "membar", "sleeping"),  # `WARPGROUP.DEPBAR` counts as a barrier
     "arithmetic units": ("math_pipe_throttle", "gmma"),
     "an earlier instruction": ("wait", "dispatch_stall", "branch_resolving", "no_instruction", "imc_miss"),
     "the end of the kernel, and others": ("drain", "misc", "tex_throttle"),

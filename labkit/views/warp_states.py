@@ -18,7 +18,7 @@ STATES = {
     "arithmetic units": ("wait for arithmetic units", "C", "", "■"),
     "shared memory": ("for shared memory", "D", "", "■"),
     "global memory": ("for global memory", "B", "", "■"),
-    "a barrier": ("at a barrier", "ink", "....", "▦"),
+    "a barrier or wgmma_wait": ("at a barrier, or for `wgmma`", "ink", "....", "▦"),
     "an earlier instruction": ("for a result, an address or a branch", "dim", "\\\\\\\\", "▧"),
 }
 UNITS = {"fp32": "FMA units", "tensor": "tensor cores"}

@@ -83,7 +83,7 @@ def _order(lines: Mapping[str, Timeline], product_names, longest) -> dict:
     states = [{name: _states(run, at) for name, run in shown.items()} for at in instants]
     says = [_sentence(at, of_runs) for at, of_runs in zip(instants, states, strict=True)]
     idle_shares = [
-        f"**{run['idle']:.0%}** in `{name}` ({run['idle'] - run['edges']:.0%} between GEMMs)"
+        f"**{run['idle']:.0%}** in `{name}` ({run['idle'] - run['edges']:.0%} between the products of a block)"
         for name, run in shown.items()
     ]
     says[-1] = f"Of the whole time, by this model, the tensor cores idle {join(idle_shares)}."

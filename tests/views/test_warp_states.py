@@ -18,7 +18,7 @@ def rows(step, **percents):
 
 
 def test_the_sentence_names_the_last_steps_longest_wait(tmp_path):
-    record = Results("stalls", H100, [*rows("slow", a_barrier=100), *rows("fast", shared_memory=60.4, busy=39.6)])
+    record = Results("stalls", H100, [*rows("slow", global_memory=100), *rows("fast", shared_memory=60.4, busy=39.6)])
     view = warp_states("tensor", "A title", ["slow", "fast"], record)
     assert view.sentence == (
         "In fast the tensor cores are busy in 40% of the cycles. "
