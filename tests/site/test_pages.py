@@ -42,6 +42,57 @@ def test_a_dark_and_a_narrow_page_are_open_to_all(open_page, options):
     assert opened.violations() == []
 
 
+def test_keys_open_and_close_the_lists_of_a_narrow_page_and_pass_by_closed_ones(open_page):
+    page = open_page(reduced_motion="reduce").open(TILED)
+    page.set_viewport_size({"width": 320, "height": 256})
+    chapters = page.locator(".sidebar-drawer a", has_text="Glossary")
+    sections = page.locator(".toc-drawer a", has_text="Banks")
+    assert not chapters.is_visible()
+    assert not sections.is_visible()
+    button = page.get_by_role("button", name="Toggle site navigation sidebar")
+    button.press("Enter")
+    assert chapters.is_visible()
+    assert button.get_attribute("aria-expanded") == "true"
+    page.locator(".sidebar-drawer a").first.focus()
+    page.keyboard.press("Escape")
+    assert not chapters.is_visible()
+    assert button.get_attribute("aria-expanded") == "false"
+    assert button.evaluate("button => button === document.activeElement")
+    button = page.get_by_role("button", name="Toggle table of contents sidebar")
+    button.click()
+    assert sections.is_visible()
+
+
+def test_the_header_of_a_narrow_page_does_not_cover_what_has_the_focus(open_page):
+    page = open_page(reduced_motion="reduce").open(TILED)
+    page.set_viewport_size({"width": 320, "height": 256})
+    last = page.locator("article summary").last
+    last.scroll_into_view_if_needed()
+    for _ in range(20):
+        page.keyboard.press("Shift+Tab") if page.evaluate("document.activeElement !== document.body") else last.focus()
+        covered = """() => {
+            const {left, top, height} = document.activeElement.getBoundingClientRect();
+            return height < innerHeight / 2 && top < document.querySelector('header').getBoundingClientRect().bottom;
+        }"""
+        assert not page.evaluate(covered), page.evaluate("document.activeElement.outerHTML")
+
+
+def test_the_focus_is_seen_in_the_search_and_nothing_slides_where_motion_is_reduced(open_page):
+    page = open_page(reduced_motion="reduce").open(TILED)
+    page.locator(".sidebar-search").focus()
+    style = "name => getComputedStyle(document.querySelector(name))"
+    assert page.evaluate(f"({style})('.sidebar-search').outlineStyle") == "solid"
+    assert page.evaluate(f"({style})('html').scrollBehavior") == "auto"
+
+
+def test_counters_stand_over_their_names(open_page):
+    opened = open_page()
+    page = opened.open(TILED)
+    opened.wake()
+    counter = page.locator(".labkit-host .counted div").first
+    assert counter.locator("dd").bounding_box()["x"] == counter.locator("dt").bounding_box()["x"]
+
+
 def test_a_view_answers_buttons_and_keys(open_page):
     page = open_page().open(TILED)
     view = page.locator(".labkit-host .labkit-view").first

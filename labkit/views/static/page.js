@@ -92,3 +92,23 @@ function scrollable() {
 }
 scrollable();
 window.addEventListener('resize', scrollable);
+
+// The lists of chapters and of sections lie beside a narrow page until they are called: by a button, for keys.
+for (const toggle of document.querySelectorAll('.sidebar-toggle')) {
+  const buttons = [...document.querySelectorAll(`.page label[for="${toggle.id}"]`)].map(label => {
+    const button = labkitElement('button', {type: 'button', class: 'labkit-list', 'aria-label': toggle.getAttribute('aria-label')});
+    button.append(...label.childNodes);
+    label.append(button);
+    button.onclick = () => toggle.click();
+    return button;
+  });
+  const tell = () => buttons.forEach(button => button.setAttribute('aria-expanded', toggle.checked));
+  toggle.addEventListener('change', tell);
+  tell();
+  document.addEventListener('keydown', event => {
+    if (event.key !== 'Escape' || !toggle.checked) return;
+    toggle.click();
+    buttons.find(button => button.offsetParent)?.focus();
+  });
+  document.body.classList.add('labkit-lists');
+}
