@@ -54,13 +54,14 @@ def setup(app):
 
 def write_chapters(app):
     """Write the chapters' pages, and the scripts that their views share."""
-    write_sources(Path(app.srcdir), app.config.chapters.split())
+    write_sources(Path(app.srcdir), Path(app.outdir), app.config.chapters.split())
     write_scripts(Path(app.outdir) / "_static" / "views")
 
 
 # What the theme and the Markdown reader leave out for those who listen to a page.
 ADDED = {
     'role="heading"><span class="caption-text"': 'role="heading" aria-level="2"><span class="caption-text"',
+    '<summary aria-label="Toggle hidden content">': "<summary>",
     '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="chapters">',
     '<aside class="toc-drawer">': '<aside class="toc-drawer" aria-label="this page">',
     '<aside class="toc-drawer no-toc">': '<aside class="toc-drawer no-toc" aria-label="this page">',

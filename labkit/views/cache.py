@@ -57,7 +57,7 @@ def cache(trace: Trace | LoopTrace, cpu: str | Cpu | None = None, steps: int = 2
     subject = f"a {replay.cache}" if replay.copies == 1 else f"the {replay.cache} of each of {replay.copies} SMs"
     total = len(replay.array) + replay.left_out
     part = f", the first {len(replay.array):,} of {total:,} accesses" if replay.left_out else ""
-    return View("cache", f"Cache: {subject} while `{trace.kernel}` runs{part}", data, _draw_still)
+    return View("cache", f"Cache: {subject} while `{trace.kernel}` runs{part}", data, draw_still)
 
 
 def hit_rates(traces: Mapping[str, Trace | LoopTrace]) -> View:
@@ -77,7 +77,7 @@ def hit_rates(traces: Mapping[str, Trace | LoopTrace]) -> View:
         "bars": bars,
         "table": table(("run", "L1 hit rate"), ((name, f"{rate:.2%}") for name, rate in rates.items())),
     }
-    return View("bars", "L1 hit rates", data, _draw_still_bars)
+    return View("bars", "L1 hit rates", data, draw_bars_still)
 
 
 def _sentences(replay: Replay):
@@ -142,7 +142,7 @@ def cached_flags(data, step) -> list[np.ndarray]:
     return flags
 
 
-def _draw_still(figure, data, step):
+def draw_still(figure, data, step):
     """Draw the elements that are in the cache after a step, one picture per array."""
     array, elements = (unpack(data[name]) for name in ("array", "elements"))
     figure.set_size_inches(2.8 * len(data["arrays"]), 3.2)
@@ -157,7 +157,8 @@ def _draw_still(figure, data, step):
         axes.set(xticks=[], yticks=[])
 
 
-def _draw_still_bars(figure, data, step):
+def draw_bars_still(figure, data, step):
+    """Draw a bar per hit rate."""
     figure.set_size_inches(6, 0.45 * len(data["bars"]) + 0.8)
     axes = figure.add_subplot()
     labels, values = zip(*((bar["label"], bar["value"]) for bar in data["bars"]), strict=True)

@@ -93,6 +93,15 @@ def test_counters_stand_over_their_names(open_page):
     assert counter.locator("dd").bounding_box()["x"] == counter.locator("dt").bounding_box()["x"]
 
 
+def test_a_fold_is_called_what_it_says_and_is_plain(open_page):
+    page = open_page().open(TILED)
+    fold = page.locator("details.hide summary").first
+    assert fold.inner_text().strip() == "Folded code"
+    assert fold.get_attribute("aria-label") is None  # which would be its name in place of what it says
+    assert fold.locator("p:visible").evaluate("p => getComputedStyle(p).backgroundColor") == "rgba(0, 0, 0, 0)"
+    assert fold.locator("p:visible").evaluate("p => getComputedStyle(p, '::before').display") == "none"
+
+
 def test_a_view_answers_buttons_and_keys(open_page):
     page = open_page().open(TILED)
     view = page.locator(".labkit-host .labkit-view").first
@@ -100,6 +109,18 @@ def test_a_view_answers_buttons_and_keys(open_page):
     assert view.get_attribute("data-step") == "1"
     view.press("ArrowRight")
     assert view.get_attribute("data-step") == "2"
+
+
+@pytest.mark.parametrize("name", ["index.html", TILED])
+def test_without_javascript_each_view_has_its_sentence_and_a_picture(open_page, name):
+    page = open_page(java_script_enabled=False).open(name)
+    for view in page.locator(".labkit-host").all():
+        assert len(view.locator(".labkit-still").inner_text()) > 10
+        if view.get_attribute("data-view") not in ("predict", "compare"):
+            picture = view.locator("img")
+            picture.scroll_into_view_if_needed()
+            assert picture.bounding_box()["height"] > 100
+            assert picture.evaluate("image => image.naturalWidth") > 100
 
 
 def test_an_answer_is_kept_back_until_there_is_a_guess(open_page):

@@ -47,6 +47,11 @@ def test_a_view_is_read_from_what_a_notebook_stores():
     assert "</script> " not in mount_point("predict", view.data)
 
 
+def test_a_still_picture_waits_for_readers_without_javascript():
+    text = mount_point("number_line", {"title": "`a` & b", "say": "It says."}, "stills/one.png")
+    assert '<noscript><img src="stills/one.png" alt="still picture: a &amp; b"></noscript>' in text
+
+
 @pytest.mark.needs("chromium")
 def test_a_guess_in_a_page_is_compared_as_in_a_notebook(browser, tmp_path, monkeypatch):
     asked = [(f"How many, {i}?", guess, actual) for i, (guess, actual) in enumerate(NUMBERS)]
