@@ -157,6 +157,30 @@ def test_a_playground_moves_among_the_runs_that_its_page_holds(open_page):
     assert playground.inner_text() != text
 
 
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "Object.defineProperty(window, 'localStorage', {get() { throw new Error('denied'); }, configurable: true})",
+        "Storage.prototype.setItem = () => { throw new Error('full'); }",
+    ],
+)
+def test_colours_can_be_chosen_where_the_browser_keeps_nothing(open_page, fault):
+    opened = open_page()
+    opened.page.add_init_script(fault)
+    page = opened.open(TILED)
+    themes = []
+    for _ in range(3):
+        page.locator(".theme-toggle-content button").click()
+        themes.append(page.evaluate("document.body.dataset.theme"))
+    assert sorted(themes) == ["auto", "dark", "light"]
+    assert opened.faults == []
+
+
+def test_a_page_says_what_it_is_about(pages):
+    text = (pages / TILED).read_text(encoding="utf-8")
+    assert '<meta name="description" content="In chapter 02, 16 neighbouring threads' in text
+
+
 def test_the_first_page_switches_between_kernels(open_page):
     page = open_page().open("index.html")
     shown = page.locator(".labkit-switch .labkit-host:visible")

@@ -129,6 +129,8 @@ def test_a_dark_page_is_printed_light_and_dark_again_after_that(browser, tmp_pat
     printed = page.evaluate(colours)
     assert printed[0] == "rgb(255, 255, 255)"
     assert printed[1] != dark[1]
+    swatch = "getComputedStyle(document.querySelector('.labkit-view i')).printColorAdjust"  # of a legend: a background
+    assert page.evaluate(swatch) == "exact"
     page.evaluate("window.dispatchEvent(new Event('afterprint'))")
     assert page.evaluate(colours) == dark
     page.close()
