@@ -68,7 +68,9 @@ KEPT_THEME = """
       try { localStorage.setItem("theme", localStorage.getItem("theme") || "auto"); } catch {
         const kept = new Map();
         Object.defineProperty(window, "localStorage", {value: {
-          getItem: key => kept.get(key), setItem: (key, value) => kept.set(key, value), removeItem: key => kept.delete(key),
+          getItem: key => kept.get(key),
+          setItem: (key, value) => kept.set(key, value),
+          removeItem: key => kept.delete(key),
         }});
       }
       document.body.dataset.theme = localStorage.getItem("theme") || "auto";
