@@ -85,6 +85,16 @@ def test_the_focus_is_seen_in_the_search_and_nothing_slides_where_motion_is_redu
     assert page.evaluate(f"({style})('html').scrollBehavior") == "auto"
 
 
+def test_headings_of_views_are_below_that_of_their_section(open_page):
+    opened = open_page()
+    page = opened.open(TILED)
+    opened.wake()
+    levels = "view => [...view.querySelectorAll('h2')].map(heading => heading.ariaLevel)"
+    assert page.locator(".labkit-host").first.evaluate(levels) == ["2"]  # below the chapter's
+    kernel = page.locator("section#the-kernel > .cell .labkit-host[data-view=playground]")
+    assert kernel.evaluate(levels) == ["3", "4"]
+
+
 def test_counters_stand_over_their_names(open_page):
     opened = open_page()
     page = opened.open(TILED)
