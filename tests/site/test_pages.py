@@ -112,6 +112,14 @@ def test_a_fold_is_called_what_it_says_and_is_plain(open_page):
     assert fold.locator("p:visible").evaluate("p => getComputedStyle(p, '::before').display") == "none"
 
 
+def test_what_is_folded_is_open_to_all(open_page):
+    opened = open_page()
+    page = opened.open(TILED)
+    page.evaluate("document.querySelectorAll('article details').forEach(details => { details.open = true; })")
+    page.wait_for_timeout(500)
+    assert opened.violations() == []
+
+
 def test_a_view_answers_buttons_and_keys(open_page):
     page = open_page().open(TILED)
     view = page.locator(".labkit-host .labkit-view").first

@@ -6,7 +6,7 @@ from io import StringIO
 import numpy as np
 import pytest
 
-from labkit.views import number_line, predict
+from labkit.views import number_line, predict, verdicts
 from labkit.views.base import View
 from labkit.views.shared_page import mount_point, read_frame, write_scripts
 
@@ -145,4 +145,20 @@ def test_a_view_that_cannot_be_drawn_leaves_its_sentence_and_the_other_views(bro
     first = page.locator(".labkit-host").first
     assert first.locator(".labkit-view").count() == 0
     assert "What it says." in first.inner_text()
+    page.close()
+
+
+@pytest.mark.needs("chromium")
+def test_charts_of_a_page_share_no_ids(browser, tmp_path):
+    page = browser.new_page()
+    counts = {"Products": {"confirmed": 2, "open": 1}}
+    page.goto(page_of(tmp_path, verdicts(counts, title="One"), verdicts(counts, title="Two")))
+    page.locator("svg").nth(1).wait_for()
+    ids = page.evaluate("[...document.querySelectorAll('[id]')].map(element => element.id)")
+    assert len(ids) == len(set(ids))
+    used = page.evaluate("document.querySelectorAll('[clip-path]').length")
+    lost = """() => [...document.querySelectorAll('[clip-path]')].filter(
+        element => !document.getElementById(element.getAttribute('clip-path').slice(5, -1)))"""
+    assert used
+    assert page.evaluate(lost) == []
     page.close()
