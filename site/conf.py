@@ -1,8 +1,12 @@
 """Sphinx's settings for the book's pages and the reference of its functions: `make site` writes them to site/build."""
 
+import html
 import re
 from importlib import import_module
 from pathlib import Path
+from textwrap import shorten
+
+from docutils import nodes
 
 import labkit
 from labkit.book.site import write_sources
@@ -47,6 +51,7 @@ def setup(app):
     """Connect the functions below to Sphinx."""
     app.add_config_value("chapters", "", "env")  # slugs of the chapters to show, for a quick look; all where empty
     app.connect("builder-inited", write_chapters)
+    app.connect("html-page-context", describe)
     app.connect("build-finished", name_landmarks)
     app.connect("autodoc-skip-member", leave_out_what_is_imported)
     app.connect("autodoc-process-docstring", keep_the_first_line_whole, priority=400)  # before Napoleon, at 500
@@ -54,13 +59,27 @@ def setup(app):
 
 def write_chapters(app):
     """Write the chapters' pages, and the scripts that their views share."""
-    write_sources(Path(app.srcdir), app.config.chapters.split())
+    write_sources(Path(app.srcdir), Path(app.outdir), app.config.chapters.split())
     write_scripts(Path(app.outdir) / "_static" / "views")
 
 
+# The theme's choice of colours, where a browser keeps nothing for pages too: then it lasts as long as the page.
+KEPT_THEME = """
+      try { localStorage.setItem("theme", localStorage.getItem("theme") || "auto"); } catch {
+        const kept = new Map();
+        Object.defineProperty(window, "localStorage", {value: {
+          getItem: key => kept.get(key),
+          setItem: (key, value) => kept.set(key, value),
+          removeItem: key => kept.delete(key),
+        }});
+      }
+      document.body.dataset.theme = localStorage.getItem("theme") || "auto";
+""".strip()
 # What the theme and the Markdown reader leave out for those who listen to a page.
 ADDED = {
+    'document.body.dataset.theme = localStorage.getItem("theme") || "auto";': KEPT_THEME,
     'role="heading"><span class="caption-text"': 'role="heading" aria-level="2"><span class="caption-text"',
+    '<summary aria-label="Toggle hidden content">': "<summary>",
     '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="chapters">',
     '<aside class="toc-drawer">': '<aside class="toc-drawer" aria-label="this page">',
     '<aside class="toc-drawer no-toc">': '<aside class="toc-drawer no-toc" aria-label="this page">',
@@ -78,6 +97,15 @@ def name_landmarks(app, exception):
             text = text.replace(found, added)
         if text != before:
             path.write_text(text, encoding="utf-8")
+
+
+def describe(app, page, template, context, doctree):
+    """Give a page the description that search engines show: its first paragraph of some length."""
+    paragraphs = [node.astext() for node in doctree.findall(nodes.paragraph)] if doctree else []
+    text = next((each for each in paragraphs if len(each) > 80), None)
+    if text:
+        words = html.escape(shorten(text, 160, placeholder="…"))
+        context["metatags"] = f'{context.get("metatags", "")}<meta name="description" content="{words}">'
 
 
 def leave_out_what_is_imported(app, what, name, member, skip, options):

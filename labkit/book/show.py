@@ -26,7 +26,7 @@ COLOURS = {
 }
 RULES = [
     "div.labkit-listing :is(pre, pre *) { font-family: var(--jp-code-font-family, monospace); }",
-    "div.labkit-listing .linenos { opacity: 0.5; margin-right: 1.5em; user-select: none; }",
+    "div.labkit-listing .linenos { opacity: 0.7; margin-right: 1.5em; user-select: none; }",
     *(
         f"div.labkit-listing :is(.{', .'.join(names.split())}) {{ color: var(--jp-mirror-editor-{kind}-color); }}"
         for kind, names in COLOURS.items()

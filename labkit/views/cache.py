@@ -56,7 +56,7 @@ def cache(trace: Trace | LoopTrace, cpu: str | Cpu | None = None, steps: int = 2
     subject = f"a {replay.cache}" if replay.copies == 1 else f"the {replay.cache} of each of {replay.copies} SMs"
     total = len(replay.array) + replay.left_out
     part = f", the first {len(replay.array):,} of {total:,} accesses" if replay.left_out else ""
-    return View("cache", f"Cache: {subject} while `{trace.kernel}` runs{part}", data, _draw_still)
+    return View("cache", f"Cache: {subject} while `{trace.kernel}` runs{part}", data, draw_still)
 
 
 def _sentences(replay: Replay):
@@ -121,7 +121,7 @@ def cached_flags(data, step) -> list[np.ndarray]:
     return flags
 
 
-def _draw_still(figure, data, step):
+def draw_still(figure, data, step):
     """Draw the elements that are in the cache after a step, one picture per array."""
     array, elements = (unpack(data[name]) for name in ("array", "elements"))
     figure.set_size_inches(2.8 * len(data["arrays"]), 3.2)

@@ -30,7 +30,7 @@ def findings(trace: Trace | LoopTrace) -> View:
             [[MARKS[f.severity], f.line, f.message, " and ".join(_threads(trace, f)), f"{f.count:,}"] for f in ordered],
         ),
     }
-    return View("findings", f"Findings in `{trace.kernel}`", data, _draw_still)
+    return View("findings", f"Findings in `{trace.kernel}`", data, draw_still)
 
 
 def _summary(trace):
@@ -73,7 +73,7 @@ def _second_note(trace, finding):
     return mark | span | {"message": message, "threads": [], "times": ""}
 
 
-def _draw_still(figure, data, step):
+def draw_still(figure, data, step):
     """Draw the listing as text, with its notes."""
     rows = []
     for line in data["lines"]:

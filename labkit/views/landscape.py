@@ -68,9 +68,7 @@ def landscape(kernels: Mapping[str, Standing], gpu: str = "H100 SXM", precision:
             ),
         ),
     }
-    points = [_place(shown, gpu) for shown in data["kernels"] if gpu in shown["best"] | shown["measured"]]
-    content = partial(roofline_figure.draw_roofline, points=points, device=GPUS[gpu], precision=precision)
-    return View("landscape", "Roofline: kernels under the roofs of any GPU", data, chart.still_function(content))
+    return View("landscape", "Roofline: kernels under the roofs of any GPU", data, draw_still)
 
 
 def _shown(name, standing):
@@ -101,3 +99,11 @@ def _place(kernel, gpu):
     """Return the place that the still picture draws."""
     intensity = kernel["intensity"]
     return RooflinePoint(kernel["name"], intensity, kernel["best"].get(gpu), kernel["measured"].get(gpu), intensity)
+
+
+def draw_still(figure, data, step):
+    """Draw the roofs of the GPU that is shown first, and the kernels under them."""
+    gpu, precision = data["gpu"], data["precision"]
+    points = [_place(shown, gpu) for shown in data["kernels"] if gpu in shown["best"] | shown["measured"]]
+    content = partial(roofline_figure.draw_roofline, points=points, device=GPUS[gpu], precision=precision)
+    chart.draw(figure, "wide", content)

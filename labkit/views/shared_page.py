@@ -9,7 +9,7 @@ import json
 import re
 from pathlib import Path
 
-from labkit.views.base import read_static
+from labkit.views.base import read_static, strip_marks
 from labkit.views.playground import INNER_SCRIPTS
 
 _FRAME = re.compile(r'<iframe data-labkit="\w+" data-view="(\w+)" .*?srcdoc="(.*?)" .*?</iframe>', re.S)
@@ -26,12 +26,23 @@ def read_frame(text: str) -> tuple[str, dict] | None:
     return frame[1], json.loads(data[1])
 
 
-def mount_point(script: str, data: dict) -> str:
-    """Return the HTML of a view in a page of several; `views.js` of `write_scripts` brings it to life."""
+def mount_point(script: str, data: dict, still_picture: str | None = None) -> str:
+    """Return the HTML of a view in a page of several; `views.js` of `write_scripts` brings it to life.
+
+    Parameters
+    ----------
+    script, data
+        Of the view.
+    still_picture
+        Address of a picture, which is loaded and shown where there is no JavaScript.
+    """
     say = data["say"] if isinstance(data["say"], str) else data["say"][data.get("start", 0)]
     packed = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("</", "<\\/")
     title, sentence = f"<b>{_marked(data['title'])}</b>", _marked(say)
     still = f"<p class='labkit-still'>{title}<br>{sentence}</p>"
+    if still_picture:
+        alt = f"still picture: {strip_marks(data['title'])}"
+        still += f'<noscript><img src="{still_picture}" alt="{html.escape(alt)}"></noscript>'
     if "answer" in data:  # it is kept back until the reader has guessed
         still = f"<details class='labkit-still'><summary>{title}</summary>{sentence}</details>"
     return (

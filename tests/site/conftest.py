@@ -92,7 +92,7 @@ class Page:
 
     def wake(self):
         """Have every view drawn, as for print; returns how many there are and how many live."""
-        self.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+        self.page.evaluate("for (const name of ['beforeprint', 'afterprint']) window.dispatchEvent(new Event(name))")
         count = "name => document.querySelectorAll(name).length"
         return self.page.evaluate(count, ".labkit-host"), self.page.evaluate(count, ".labkit-host > .labkit-view")
 

@@ -42,6 +42,84 @@ def test_a_dark_and_a_narrow_page_are_open_to_all(open_page, options):
     assert opened.violations() == []
 
 
+def test_keys_open_and_close_the_lists_of_a_narrow_page_and_pass_by_closed_ones(open_page):
+    page = open_page(reduced_motion="reduce").open(TILED)
+    page.set_viewport_size({"width": 320, "height": 256})
+    chapters = page.locator(".sidebar-drawer a", has_text="Glossary")
+    sections = page.locator(".toc-drawer a", has_text="Banks")
+    assert not chapters.is_visible()
+    assert not sections.is_visible()
+    button = page.get_by_role("button", name="Toggle site navigation sidebar")
+    button.press("Enter")
+    assert chapters.is_visible()
+    assert button.get_attribute("aria-expanded") == "true"
+    page.locator(".sidebar-drawer a").first.focus()
+    page.keyboard.press("Escape")
+    assert not chapters.is_visible()
+    assert button.get_attribute("aria-expanded") == "false"
+    assert button.evaluate("button => button === document.activeElement")
+    button = page.get_by_role("button", name="Toggle table of contents sidebar")
+    button.click()
+    assert sections.is_visible()
+
+
+def test_the_header_of_a_narrow_page_does_not_cover_what_has_the_focus(open_page):
+    page = open_page(reduced_motion="reduce").open(TILED)
+    page.set_viewport_size({"width": 320, "height": 256})
+    last = page.locator("article summary").last
+    last.scroll_into_view_if_needed()
+    for _ in range(20):
+        page.keyboard.press("Shift+Tab") if page.evaluate("document.activeElement !== document.body") else last.focus()
+        covered = """() => {
+            const {left, top, height} = document.activeElement.getBoundingClientRect();
+            return height < innerHeight / 2 && top < document.querySelector('header').getBoundingClientRect().bottom;
+        }"""
+        assert not page.evaluate(covered), page.evaluate("document.activeElement.outerHTML")
+
+
+def test_the_focus_is_seen_in_the_search_and_nothing_slides_where_motion_is_reduced(open_page):
+    page = open_page(reduced_motion="reduce").open(TILED)
+    page.locator(".sidebar-search").focus()
+    style = "name => getComputedStyle(document.querySelector(name))"
+    assert page.evaluate(f"({style})('.sidebar-search').outlineStyle") == "solid"
+    assert page.evaluate(f"({style})('html').scrollBehavior") == "auto"
+
+
+def test_headings_of_views_are_below_that_of_their_section(open_page):
+    opened = open_page()
+    page = opened.open(TILED)
+    opened.wake()
+    levels = "view => [...view.querySelectorAll('h2')].map(heading => heading.ariaLevel)"
+    assert page.locator(".labkit-host").first.evaluate(levels) == ["2"]  # below the chapter's
+    kernel = page.locator("section#the-kernel > .cell .labkit-host[data-view=playground]")
+    assert kernel.evaluate(levels) == ["3", "4"]
+
+
+def test_counters_stand_over_their_names(open_page):
+    opened = open_page()
+    page = opened.open(TILED)
+    opened.wake()
+    counter = page.locator(".labkit-host .counted div").first
+    assert counter.locator("dd").bounding_box()["x"] == counter.locator("dt").bounding_box()["x"]
+
+
+def test_a_fold_is_called_what_it_says_and_is_plain(open_page):
+    page = open_page().open(TILED)
+    fold = page.locator("details.hide summary").first
+    assert fold.inner_text().strip() == "Folded code"
+    assert fold.get_attribute("aria-label") is None  # which would be its name in place of what it says
+    assert fold.locator("p:visible").evaluate("p => getComputedStyle(p).backgroundColor") == "rgba(0, 0, 0, 0)"
+    assert fold.locator("p:visible").evaluate("p => getComputedStyle(p, '::before').display") == "none"
+
+
+def test_what_is_folded_is_open_to_all(open_page):
+    opened = open_page()
+    page = opened.open(TILED)
+    page.evaluate("document.querySelectorAll('article details').forEach(details => { details.open = true; })")
+    page.wait_for_timeout(500)
+    assert opened.violations() == []
+
+
 def test_a_view_answers_buttons_and_keys(open_page):
     page = open_page().open(TILED)
     view = page.locator(".labkit-host .labkit-view").first
@@ -49,6 +127,18 @@ def test_a_view_answers_buttons_and_keys(open_page):
     assert view.get_attribute("data-step") == "1"
     view.press("ArrowRight")
     assert view.get_attribute("data-step") == "2"
+
+
+@pytest.mark.parametrize("name", ["index.html", TILED])
+def test_without_javascript_each_view_has_its_sentence_and_a_picture(open_page, name):
+    page = open_page(java_script_enabled=False).open(name)
+    for view in page.locator(".labkit-host").all():
+        assert len(view.locator(".labkit-still").inner_text()) > 10
+        if view.get_attribute("data-view") not in ("predict", "compare"):
+            picture = view.locator("img")
+            picture.scroll_into_view_if_needed()
+            assert picture.bounding_box()["height"] > 100
+            assert picture.evaluate("image => image.naturalWidth") > 100
 
 
 def test_an_answer_is_kept_back_until_there_is_a_guess(open_page):
@@ -83,6 +173,30 @@ def test_a_playground_moves_among_the_runs_that_its_page_holds(open_page):
         slider.press("ArrowLeft")
     assert slider.input_value() != before
     assert playground.inner_text() != text
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "Object.defineProperty(window, 'localStorage', {get() { throw new Error('denied'); }, configurable: true})",
+        "Storage.prototype.setItem = () => { throw new Error('full'); }",
+    ],
+)
+def test_colours_can_be_chosen_where_the_browser_keeps_nothing(open_page, fault):
+    opened = open_page()
+    opened.page.add_init_script(fault)
+    page = opened.open(TILED)
+    themes = []
+    for _ in range(3):
+        page.locator(".theme-toggle-content button").click()
+        themes.append(page.evaluate("document.body.dataset.theme"))
+    assert sorted(themes) == ["auto", "dark", "light"]
+    assert opened.faults == []
+
+
+def test_a_page_says_what_it_is_about(pages):
+    text = (pages / TILED).read_text(encoding="utf-8")
+    assert '<meta name="description" content="In chapter 02, 16 neighbouring threads' in text
 
 
 def test_the_first_page_switches_between_kernels(open_page):

@@ -7,7 +7,7 @@ import nbformat
 
 from labkit import places
 from labkit.book.contents import read_toc
-from labkit.book.site.chapters import page, write_page
+from labkit.book.site.chapters import STILLS, page, write_page
 from labkit.book.site.executed import run_chapters
 from labkit.book.site.race import race
 from labkit.book.site.records import machines, records_page
@@ -17,13 +17,15 @@ SOLUTIONS = places.folder("notebooks") / "solutions"
 EXECUTED = "build/executed"  # in a checkout: what solved chapters showed when they ran
 
 
-def write_sources(site: Path, only: Collection[str] = ()) -> None:
+def write_sources(site: Path, pages: Path, only: Collection[str] = ()) -> None:
     """Write what Sphinx reads of the book to `site/chapters`: chapters, records, and what the first page shows.
 
     Parameters
     ----------
     site
         Folder of Sphinx's sources.
+    pages
+        Folder of the built pages, for the views' still pictures.
     only
         Slugs of chapters; all where empty.
     """
@@ -36,9 +38,10 @@ def write_sources(site: Path, only: Collection[str] = ()) -> None:
     for stale in set(folder.glob("*.ipynb")) - {folder / f"{name}.ipynb" for name in names}:
         stale.unlink()
     for name, run in zip(names, runs, strict=True):
-        write_page(page(run, nbformat.read(notebooks / f"{name}.ipynb", as_version=4)), folder / f"{name}.ipynb")
+        blank = nbformat.read(notebooks / f"{name}.ipynb", as_version=4)
+        write_page(page(run, blank, pages / STILLS), folder / f"{name}.ipynb")
     (folder / "contents.md").write_text(_contents(notebooks, names), encoding="utf-8")
-    (folder / "race.html").write_text(race(), encoding="utf-8")
+    (folder / "race.html").write_text(race(pages / STILLS), encoding="utf-8")
     for machine in machines():
         (folder / f"records-{machine}.md").write_text(records_page(machine), encoding="utf-8")
 

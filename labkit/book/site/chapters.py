@@ -7,15 +7,18 @@ from pathlib import Path
 import nbformat
 
 from labkit.views.shared_page import mount_point, read_frame
+from labkit.views.stored_still import write_still
 
+STILLS = "_static/views/stills"  # in the site: still pictures of views
 _LINK = re.compile(r'href="(\d\d-[\w-]+)\.ipynb')  # from chapter to chapter
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
-def page(executed: nbformat.NotebookNode, blank: nbformat.NotebookNode) -> nbformat.NotebookNode:
+def page(executed: nbformat.NotebookNode, blank: nbformat.NotebookNode, stills: Path) -> nbformat.NotebookNode:
     """Return the notebook that a page shows: the learner's cells, with the outputs of the solved ones.
 
-    Cells of exercises and their checks show no output, which would give the solution away.
+    Cells of exercises and their checks show no output, which would give the solution away. Still pictures of the views
+    are written to `stills`, in the site's folder STILLS.
     """
     ran = {cell.id: cell for cell in executed.cells}
     notebook = deepcopy(blank)
@@ -24,7 +27,7 @@ def page(executed: nbformat.NotebookNode, blank: nbformat.NotebookNode) -> nbfor
         if cell.metadata.get("jupyter", {}).get("source_hidden"):
             cell.metadata["tags"] = [*tags, "hide-input"]
         if cell.cell_type == "code" and not {"exercise", "check"} & set(tags):
-            cell.outputs = [kept for output in ran[cell.id].outputs if (kept := _shown(output))]
+            cell.outputs = [kept for output in ran[cell.id].outputs if (kept := _shown(output, stills))]
     notebook.metadata["kernelspec"] = executed.metadata["kernelspec"]
     return notebook
 
@@ -36,13 +39,15 @@ def write_page(notebook: nbformat.NotebookNode, path: Path) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def _shown(output):
+def _shown(output, stills):
     """Return an output as a page shows it; None for a live widget, whose still page comes before it."""
     data = output.get("data", {})
     if _WIDGET in data:
         return None
     if "text/html" in data and (view := read_frame(data["text/html"])):
-        return nbformat.v4.new_output("display_data", {"text/html": mount_point(*view)})
+        name = write_still(*view, stills)
+        mounted = mount_point(*view, name and f"../{STILLS}/{name}")
+        return nbformat.v4.new_output("display_data", {"text/html": mounted})
     if "text/html" in data:
         data["text/html"] = _LINK.sub(r'href="\1.html', data["text/html"])
     return output

@@ -1,13 +1,16 @@
 """The race of the first chapter as the picture of the first page: three kernels to switch between."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
 import labkit
 from labkit import cuda
+from labkit.book.site.chapters import STILLS
 from labkit.views import schedule
 from labkit.views.shared_page import mount_point
+from labkit.views.stored_still import write_still
 
 _THREADS = 64
 _ROUNDS = 2
@@ -60,12 +63,16 @@ KERNELS: dict[str, Callable] = {
 }
 
 
-def race() -> str:
-    """Return the HTML of a menu of kernels and of the schedule of the one that is chosen."""
+def race(stills: Path) -> str:
+    """Return the HTML of a menu of kernels and of the schedule of the one that is chosen.
+
+    Still pictures are written to `stills`, in the site's folder STILLS.
+    """
     options = "".join(f'<option value="{i}">{name}</option>' for i, name in enumerate(KERNELS))
     x = np.arange(_THREADS, dtype=np.float32)
     views = [schedule(labkit.explore(kernel, 1, _THREADS, x, np.zeros_like(x), _ROUNDS)) for kernel in KERNELS.values()]
-    hosts = "".join(mount_point(view.script, view.page_data()) for view in views)
+    shown = [(view.script, view.page_data()) for view in views]
+    hosts = "".join(mount_point(*each, f"{STILLS}/{write_still(*each, stills)}") for each in shown)
     return (
         f'<div class="labkit-switch"><label>The kernel has <select>{options}</select></label><div>{hosts}</div></div>\n'
     )

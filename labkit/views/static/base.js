@@ -115,7 +115,8 @@ function labkitMount(host, view, send) {
     if (typed || /^(Arrow|Page|Home|End)/.test(event.key)) event.stopPropagation();
     if (event.key === 'Escape') root.closest('.jp-Cell')?.focus();
   });
-  let cleanups = [], place = null, update = null;
+  let cleanups = [], place = null, update = null, level = 1;   // of the heading: below those of a page's sections
+  for (let node = host; node; node = node.parentElement) if (node.matches('section, .labkit-view')) level++;
 
   function show(packed) {
     if (update) { update(packed); mark(); return; }
@@ -126,7 +127,7 @@ function labkitMount(host, view, send) {
     const element = labkitElement;
     root.replaceChildren();
     root.setAttribute('aria-label', labkitPlain(data.title));
-    const heading = element('h2', {}, root);
+    const heading = element('h2', level > 1 ? {'aria-level': level} : {}, root);
     heading.append(...labkitParts(data.title));
     const say = element('p', {class: 'say', id: `labkit-say-${Math.random()}`, 'aria-live': 'polite'}, root);
     if (data.outdated) {   // the notebook has another kernel of that name by now

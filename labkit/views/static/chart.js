@@ -3,12 +3,13 @@
 const view = {
   start(ui, data) {
     const box = ui.element('div', {role: 'img', 'aria-label': labkitPlain(data.title)}, ui.body);
+    const own = `chart${Math.random().toString(36).slice(2)}`;
     let shown = null;
     const observer = new ResizeObserver(() => {
       const size = ui.root.clientWidth < 640 ? 'narrow' : 'wide';
       if (size === shown) return;
       shown = size;
-      box.innerHTML = data.charts[size];
+      box.innerHTML = data.charts[size].replace(/( id="|url\(#|href="#)/g, `$1${own}-`);   // a page has several charts
       const svg = box.firstElementChild;
       svg.setAttribute('width', '100%');
       svg.removeAttribute('height');

@@ -16,9 +16,14 @@ function start(host) {
   text.remove();
   const view = host.dataset.view === 'playground' ? playground : inner[host.dataset.view];
   const still = host.querySelector('.labkit-still'), mounted = labkitMount(host, view, null);
-  if (data.answer) keepBack(host, mounted, data);
-  else mounted.show(data);
-  still.remove();
+  try {
+    if (data.answer) keepBack(host, mounted, data);
+    else mounted.show(data);
+    still.remove();
+  } catch (error) {   // the page keeps its sentence, and its other views
+    mounted.stop();
+    console.error(error);
+  }
 }
 
 // An answer stays hidden until its question has a guess, or the reader asks for it.
@@ -27,7 +32,9 @@ function keepBack(host, mounted, data) {
   const {question} = data.answer;
   const button = labkitElement('button', {type: 'button', class: 'labkit-reveal', text: 'Show the answer'});
   const compare = () => {
+    const focused = button.matches(':focus');
     mounted.show({...data, ...compared(guesses.get(question) ?? null, data)});
+    if (focused) host.querySelector('.labkit-view').focus();   // not lost with the button
     button.remove();
   };
   button.onclick = compare;
@@ -73,7 +80,11 @@ theme();
 new MutationObserver(theme).observe(document.body, {attributes: true, attributeFilter: ['data-theme']});
 const hosts = document.querySelectorAll('.labkit-host');
 hosts.forEach(host => near.observe(host));
-window.addEventListener('beforeprint', () => hosts.forEach(start));
+window.addEventListener('beforeprint', () => {
+  document.body.dataset.jpThemeLight = 'true';   // paper is light
+  hosts.forEach(start);
+});
+window.addEventListener('afterprint', theme);
 
 // Text that is wider than its block is scrolled by keys.
 function scrollable() {
@@ -81,3 +92,23 @@ function scrollable() {
 }
 scrollable();
 window.addEventListener('resize', scrollable);
+
+// The lists of chapters and of sections lie beside a narrow page until they are called: by a button, for keys.
+for (const toggle of document.querySelectorAll('.sidebar-toggle')) {
+  const buttons = [...document.querySelectorAll(`.page label[for="${toggle.id}"]`)].map(label => {
+    const button = labkitElement('button', {type: 'button', class: 'labkit-list', 'aria-label': toggle.getAttribute('aria-label')});
+    button.append(...label.childNodes);
+    label.append(button);
+    button.onclick = () => toggle.click();
+    return button;
+  });
+  const tell = () => buttons.forEach(button => button.setAttribute('aria-expanded', toggle.checked));
+  toggle.addEventListener('change', tell);
+  tell();
+  document.addEventListener('keydown', event => {
+    if (event.key !== 'Escape' || !toggle.checked) return;
+    toggle.click();
+    buttons.find(button => button.offsetParent)?.focus();
+  });
+  document.body.classList.add('labkit-lists');
+}

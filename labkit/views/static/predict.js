@@ -28,7 +28,8 @@ const view = {
     const button = ui.element('button', {type: 'submit', text: 'Keep my guess'}, form);
     const status = ui.element('p', {style: 'margin:8px 0 0;color:var(--dim);min-height:1.45em', role: 'status'}, ui.body);
     const kept = guess => {
-      const text = typeof guess === 'number' ? `${guess.toLocaleString('en')}${data.unit === 'x' ? '' : ' '}${data.unit}`.trim() : guess;
+      const text = typeof guess === 'number'
+        ? `${guess.toLocaleString('en', {maximumFractionDigits: 20})}${data.unit === 'x' ? '' : ' '}${data.unit}`.trim() : guess;
       ui.say(status, `✓ Kept: ${text}. The comparison comes ${page ? 'further down' : 'after the run'}.`);
     };
     const page = ui.root.closest('.labkit-host');   // a book's page, which compares without a kernel
