@@ -64,6 +64,10 @@ def records_page(machine: str) -> str:
         " **The worst come first.** Records of one problem may come from runs on different days; chapters compare"
         " within a run.",
         "",
+        "A problem is its sizes. GEMM: M x N x K. Convolution: images x channels x height x width, then filters x"
+        " height x width. Attention: batch x heads x queries x head_dim; after a slash are the heads of K and V, or"
+        " the keys, where their number differs.",
+        "",
         "| operation | problems | geometric mean | worst |",
         "|---|--:|--:|--:|",
     ]

@@ -61,7 +61,9 @@ const view = {
       label: 'bars of passes over memory, one for each run, that grow launch by launch', maxWidth: 900,
       height: () => TOP + runs.length * ROW + 22,
       paint(g, width) {
-        const [now, launch] = steps[ui.step], left = width < 600 ? 84 : LEFT;
+        const [now, launch] = steps[ui.step];
+        letters(g, 11, 650);
+        const left = width < 600 ? Math.max(84, ...runs.map(run => g.measureText(run.name).width + 10)) : LEFT;
         const unit = (width - left - RIGHT) / most;
         moved(g, width, runs[now].launches[launch]);
         let before = null;
