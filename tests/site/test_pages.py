@@ -179,3 +179,17 @@ def test_the_key_hint_is_only_where_there_are_keys(open_page):
         page = open_page(**options).open(TILED)
         view = page.locator(".labkit-host .labkit-view").first
         assert view.locator(".bar kbd").first.is_visible() is seen
+
+
+def test_a_printed_page_has_its_charts_and_colours_at_once(open_page):
+    page = open_page().open(TILED)
+    page.emulate_media(media="print")
+    drawn = """() => {
+        window.dispatchEvent(new Event('beforeprint'));
+        return [...document.querySelectorAll('[data-view=chart]')].map(host => host.querySelectorAll('svg').length);
+    }"""
+    charts = page.evaluate(drawn)
+    assert charts
+    assert set(charts) == {1}
+    legend = page.locator(".labkit-view .legend i").first
+    assert legend.evaluate("mark => getComputedStyle(mark).printColorAdjust") == "exact"

@@ -114,7 +114,8 @@ const view = {
         letters(g, 12);
         g.textAlign = 'left';
         g.fillStyle = ui.colour('dim');
-        g.fillText('a piece as wide as this is one pass', left + unit + 8, TOP + runs.length * ROW + 14);
+        const told = 'a piece as wide as this is one pass';
+        g.fillText(told, Math.min(left + unit + 8, width - g.measureText(told).width), TOP + runs.length * ROW + 14);
         g.fillStyle = ui.colour('dim');
         g.fillRect(left, TOP + runs.length * ROW + 8, unit - 1.5, 3);
       },
