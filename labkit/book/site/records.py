@@ -85,11 +85,11 @@ def records_page(machine: str) -> str:
 
 
 def _table(comparisons):
-    yield "| problem | format | our step | µs | baseline | µs | ratio |"
-    yield "|---|---|---|--:|---|--:|--:|"
+    yield "| problem | format | ratio | our step | µs | baseline | µs |"
+    yield "|---|---|--:|---|--:|---|--:|"
     for one in comparisons:
         ours, theirs = (short_number(1e3 * time) for time in (one.time_ms, one.baseline_time_ms))
-        cells = one.problem, one.format, f"`{one.step}`", ours, one.baseline, theirs, f"{one.ratio:.2f}"
+        cells = one.problem, one.format, f"{one.ratio:.2f}", f"`{one.step}`", ours, one.baseline, theirs
         yield f"| {' | '.join(cells)} |"
 
 
