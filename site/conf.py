@@ -33,6 +33,7 @@ html_css_files = ["views/views.css", "book.css"]
 html_js_files = [("views/views.js", {"defer": "defer"})]
 html_favicon = "static/icon.svg"
 html_show_sourcelink = False
+html_show_copyright = False
 nb_execution_mode = "off"
 nb_render_markdown_format = "myst"
 nb_code_prompt_show = "Folded code"

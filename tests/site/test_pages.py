@@ -230,3 +230,80 @@ def test_no_solution_is_shown(pages):
         assert exercise(id).title in text
     assert "Right: " not in text
     assert "BEGIN SOLUTION" not in text
+
+
+def top(page, name):
+    """Where the element is on the screen, in pixels from its upper edge, once all is at rest."""
+    page.wait_for_timeout(1500)
+    return page.locator(name).bounding_box()["y"]
+
+
+def test_a_link_to_a_heading_leads_there_although_views_above_it_are_drawn_later(open_page):
+    page = open_page().open(f"{TILED}#exercises")
+    assert 0 <= top(page, "#exercises") < 150
+    page.set_viewport_size({"width": 1440, "height": 900})  # the list of headings is beside the text
+    page.get_by_role("link", name="Banks", exact=True).first.click()
+    assert 0 <= top(page, "#banks") < 150
+
+
+def test_a_reader_who_comes_back_is_at_the_same_place(open_page):
+    page = open_page().open(TILED)
+    page.evaluate("document.querySelector('#banks').scrollIntoView()")
+    before = top(page, "#banks")
+    page.locator(".sidebar-tree a", has_text="Glossary").click()
+    page.wait_for_load_state()
+    page.go_back()
+    assert top(page, "#banks") == pytest.approx(before, abs=20)
+
+
+@pytest.mark.parametrize("width", [1320, 1366, 1440, 1536, 1920])
+def test_the_lists_beside_a_chapter_are_whole(open_page, width):
+    page = open_page().open(TILED)
+    page.set_viewport_size({"width": width, "height": 768})
+    drawer = page.locator(".toc-drawer").bounding_box()
+    assert drawer["x"] + drawer["width"] <= width
+    assert page.locator("article").bounding_box()["x"] >= 240
+
+
+def test_a_page_tells_how_to_run_its_chapter(open_page):
+    page = open_page().open(TILED)
+    page.get_by_role("link", name="Run the chapter yourself").click()
+    page.wait_for_load_state()
+    assert 0 <= top(page, "#run-it-on-your-own-computer") < 600  # it is the page's end
+    assert "make lab" in page.locator("#run-it-on-your-own-computer").inner_text()
+
+
+def test_the_first_page_says_what_it_is_above_the_picture_and_lists_the_chapters(open_page):
+    page = open_page().open("index.html")
+    start = page.get_by_role("link", name="Start reading")
+    assert start.bounding_box()["y"] < page.locator(".labkit-switch").bounding_box()["y"]
+    assert page.locator("#chapters a", has_text="Tiled GEMM").get_attribute("href") == TILED
+
+
+def test_figures_of_a_playground_stand_above_their_names(open_page):
+    page = open_page().open(TILED)
+    playground = page.locator(".labkit-host[data-view=playground]").first
+    playground.scroll_into_view_if_needed()
+    name, figure = (playground.locator(f".counted {tag}").first.bounding_box()["x"] for tag in ("dt", "dd"))
+    assert name == figure
+
+
+def test_the_key_hint_is_only_where_there_are_keys(open_page):
+    for options, seen in [({}, True), ({"has_touch": True, "is_mobile": True}, False)]:
+        page = open_page(**options).open(TILED)
+        view = page.locator(".labkit-host .labkit-view").first
+        assert view.locator(".bar kbd").first.is_visible() is seen
+
+
+def test_a_printed_page_has_its_charts_and_colours_at_once(open_page):
+    page = open_page().open(TILED)
+    page.emulate_media(media="print")
+    drawn = """() => {
+        window.dispatchEvent(new Event('beforeprint'));
+        return [...document.querySelectorAll('[data-view=chart]')].map(host => host.querySelectorAll('svg').length);
+    }"""
+    charts = page.evaluate(drawn)
+    assert charts
+    assert set(charts) == {1}
+    legend = page.locator(".labkit-view .legend i").first
+    assert legend.evaluate("mark => getComputedStyle(mark).printColorAdjust") == "exact"

@@ -47,13 +47,21 @@ def write_sources(site: Path, pages: Path, only: Collection[str] = ()) -> None:
 
 
 def _contents(notebooks, names):
-    """Return the first page's lists of chapters, a part each, and of the pages of records."""
+    """Return the first page's lists of chapters, a part each, with what a reader will see, and of records' pages."""
     lines = []
     for part in read_toc(notebooks):
-        chapters = [book_contents().chapter(entry.slug) for entry in part.chapters]
-        found = [f"chapters/{chapter.name}" for chapter in chapters if chapter and chapter.name in names]
-        lines += _toctree(part.name, found) if found else []
+        chapters = [(book_contents().chapter(entry.slug), entry.sentence) for entry in part.chapters]
+        chapters = [(chapter, seen) for chapter, seen in chapters if chapter and chapter.name in names]
+        found = [f"chapters/{chapter.name}" for chapter, _ in chapters]
+        if found:
+            lines += [f"**{part.name}**", ""]
+            lines += [f"- [](chapters/{chapter.name}.ipynb){_after_colon(seen)}" for chapter, seen in chapters]
+            lines += ["", *_toctree(part.name, found)]
     return "\n".join([*lines, *_toctree("Records", [f"chapters/records-{machine}" for machine in machines()])])
+
+
+def _after_colon(seen):
+    return f": {seen.removeprefix('an appendix: ')}" if seen else ""
 
 
 def _toctree(caption, pages):

@@ -11,6 +11,10 @@ from labkit.views.stored_still import write_still
 
 STILLS = "_static/views/stills"  # in the site: still pictures of views
 _LINK = re.compile(r'href="(\d\d-[\w-]+)\.ipynb')  # from chapter to chapter
+_NOTE = (
+    "These pages show a finished run: pictures work, cells do not run here."
+    " [Run the chapter yourself](../index.md#run-it-on-your-own-computer) to change its code and to check exercises."
+)
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
@@ -28,6 +32,8 @@ def page(executed: nbformat.NotebookNode, blank: nbformat.NotebookNode, stills: 
             cell.metadata["tags"] = [*tags, "hide-input"]
         if cell.cell_type == "code" and not {"exercise", "check"} & set(tags):
             cell.outputs = [kept for output in ran[cell.id].outputs if (kept := _shown(output, stills))]
+    if any(cell.cell_type == "code" for cell in notebook.cells):
+        notebook.cells[0].source = _with_note(notebook.cells[0].source)
     notebook.metadata["kernelspec"] = executed.metadata["kernelspec"]
     return notebook
 
@@ -37,6 +43,14 @@ def write_page(notebook: nbformat.NotebookNode, path: Path) -> None:
     text = nbformat.writes(notebook)
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")
+
+
+def _with_note(text):
+    """Return the first cell's text with a note below the title, or behind the line in italics that follows it."""
+    title, _, rest = text.partition("\n\n")
+    first, _, others = rest.partition("\n\n")
+    parts = [f"{first} {_NOTE}", others] if first.startswith("*") and first.endswith("*") else [_NOTE, rest]
+    return "\n\n".join(part for part in [title, *parts] if part)
 
 
 def _shown(output, stills):

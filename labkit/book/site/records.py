@@ -64,6 +64,10 @@ def records_page(machine: str) -> str:
         " **The worst come first.** Records of one problem may come from runs on different days; chapters compare"
         " within a run.",
         "",
+        "A problem is its sizes. GEMM: M x N x K. Convolution: images x channels x height x width, then filters x"
+        " height x width. Attention: batch x heads x queries x head_dim; after a slash are the heads of K and V, or"
+        " the keys, where their number differs.",
+        "",
         "| operation | problems | geometric mean | worst |",
         "|---|--:|--:|--:|",
     ]
@@ -81,11 +85,11 @@ def records_page(machine: str) -> str:
 
 
 def _table(comparisons):
-    yield "| problem | format | our step | µs | baseline | µs | ratio |"
-    yield "|---|---|---|--:|---|--:|--:|"
+    yield "| problem | format | ratio | our step | µs | baseline | µs |"
+    yield "|---|---|--:|---|--:|---|--:|"
     for one in comparisons:
         ours, theirs = (short_number(1e3 * time) for time in (one.time_ms, one.baseline_time_ms))
-        cells = one.problem, one.format, f"`{one.step}`", ours, one.baseline, theirs, f"{one.ratio:.2f}"
+        cells = one.problem, one.format, f"{one.ratio:.2f}", f"`{one.step}`", ours, one.baseline, theirs
         yield f"| {' | '.join(cells)} |"
 
 

@@ -67,7 +67,7 @@ const view = {
         text(outside.length ? `lines of the tiles that were evicted: ${outside.length}` : 'no line of the tiles was evicted', 0, top + 12, outside.length ? 'hot-text' : 'dim', '600');
         outside.slice(0, MOST).forEach((line, i) => square(i, top + 20, data.arrays[line[0]].name, 1, false));
         if (more > 0) text(`and ${more} more`, ACROSS * LINE + 8, top + 20 + 3.7 * LINE);
-        text('L1 misses of the whole run, per 1,000 multiply-adds', 0, BARS - 10, 'fg', '600');
+        text(width < 380 ? 'L1 misses per 1,000 multiply-adds' : 'L1 misses of the whole run, per 1,000 multiply-adds', 0, BARS - 10, 'fg', '600');
         const LEFT = 56, scale = (width - LEFT - 50) / Math.max(...totals);
         data.sides.forEach((side, step) => {
           const y = BARS + step * 22, now = step === ui.step;

@@ -5,7 +5,7 @@ const view = {
     const box = ui.element('div', {role: 'img', 'aria-label': labkitPlain(data.title)}, ui.body);
     const own = `chart${Math.random().toString(36).slice(2)}`;
     let shown = null;
-    const observer = new ResizeObserver(() => {
+    const draw = () => {
       const size = ui.root.clientWidth < 640 ? 'narrow' : 'wide';
       if (size === shown) return;
       shown = size;
@@ -14,8 +14,10 @@ const view = {
       svg.setAttribute('width', '100%');
       svg.removeAttribute('height');
       svg.style.maxWidth = size === 'wide' ? '970px' : '520px';
-    });
+    };
+    const observer = new ResizeObserver(draw);
     observer.observe(ui.root);
+    draw();   // at once: a page that is printed does not wait for the observer
     ui.onStop(() => observer.disconnect());
     const legend = ui.element('div', {class: 'legend'}, ui.footer);
     const item = (mark, colour, text) => {

@@ -24,6 +24,7 @@ function start(host) {
     mounted.stop();
     console.error(error);
   }
+  host.style.minHeight = '';
 }
 
 // An answer stays hidden until its question has a guess, or the reader asks for it.
@@ -41,7 +42,7 @@ function keepBack(host, mounted, data) {
   document.addEventListener('labkit-guess', event => { if (event.detail.question === question) compare(); });
   if (guesses.has(question)) { compare(); return; }
   mounted.show({...data, say: 'Keep a guess above, and it is compared here.', marks: [], table: null});
-  host.append(button);
+  host.querySelector('.labkit-view').append(button);
 }
 document.addEventListener('labkit-guess', ({detail}) => guesses.set(detail.question, detail.guess), true);
 
@@ -73,12 +74,34 @@ for (const group of document.querySelectorAll('.labkit-switch')) {
   select.onchange();
 }
 
+// The heading that a link leads to keeps its place while views above it are drawn, until the reader moves.
+let heading = null;
+const AIM_MS = 5000;   // by then all is drawn; whoever drags the scroll bar later is left alone
+function aim() {
+  heading = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const aimed = heading;
+  setTimeout(() => { if (heading === aimed) heading = null; }, AIM_MS);
+}
+new ResizeObserver(() => { if (heading) heading.scrollIntoView(); }).observe(document.querySelector('article') ?? document.body);
+const [opened] = performance.getEntriesByType('navigation');
+if (opened?.type === 'navigate') aim();
+window.addEventListener('hashchange', aim);
+for (const moved of ['wheel', 'touchstart', 'pointerdown', 'keydown']) window.addEventListener(moved, () => { heading = null; }, {passive: true});
+
+// Back on a page, its views have the heights that they had, and the reader comes to the same place.
+const hosts = document.querySelectorAll('.labkit-host'), place = `labkit ${location.pathname} ${innerWidth}`;
+try {
+  JSON.parse(sessionStorage.getItem(place) ?? '[]').forEach((high, i) => { if (hosts[i]) hosts[i].style.minHeight = `${high}px`; });
+  window.addEventListener('pagehide', () => {
+    sessionStorage.setItem(place, JSON.stringify([...hosts].map(host => host.offsetHeight)));
+  });
+} catch { /* a browser that stores nothing */ }
+
 const near = new IntersectionObserver(entries => {
   for (const {isIntersecting, target} of entries) if (isIntersecting) start(target);
 }, {rootMargin: '100%'});
 theme();
 new MutationObserver(theme).observe(document.body, {attributes: true, attributeFilter: ['data-theme']});
-const hosts = document.querySelectorAll('.labkit-host');
 hosts.forEach(host => near.observe(host));
 window.addEventListener('beforeprint', () => {
   document.body.dataset.jpThemeLight = 'true';   // paper is light

@@ -61,7 +61,9 @@ const view = {
       label: 'bars of passes over memory, one for each run, that grow launch by launch', maxWidth: 900,
       height: () => TOP + runs.length * ROW + 22,
       paint(g, width) {
-        const [now, launch] = steps[ui.step], left = width < 600 ? 84 : LEFT;
+        const [now, launch] = steps[ui.step];
+        letters(g, 11, 650);
+        const left = width < 600 ? Math.max(84, ...runs.map(run => g.measureText(run.name).width + 10)) : LEFT;
         const unit = (width - left - RIGHT) / most;
         moved(g, width, runs[now].launches[launch]);
         let before = null;
@@ -112,7 +114,8 @@ const view = {
         letters(g, 12);
         g.textAlign = 'left';
         g.fillStyle = ui.colour('dim');
-        g.fillText('a piece as wide as this is one pass', left + unit + 8, TOP + runs.length * ROW + 14);
+        const told = 'a piece as wide as this is one pass';
+        g.fillText(told, Math.min(left + unit + 8, width - g.measureText(told).width), TOP + runs.length * ROW + 14);
         g.fillStyle = ui.colour('dim');
         g.fillRect(left, TOP + runs.length * ROW + 8, unit - 1.5, 3);
       },

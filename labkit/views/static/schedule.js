@@ -8,7 +8,7 @@ const view = {
     if (data.kept.length > 1) {
       const pick = ui.element('div', {class: 'bar', style: 'margin:0 0 8px'}, ui.body);
       const label = ui.element('label', {text: 'an order that ends with'}, pick);
-      const choice = ui.element('select', {style: 'max-width:100%;margin-left:6px'}, label);
+      const choice = ui.element('select', {style: 'max-width:calc(100% - 6px);margin-left:6px'}, label);
       data.kept.forEach((order, i) => {
         const orders = `${order.count} of ${common.orders} orders`;
         ui.element('option', {value: i, text: `${order.verdict && order.verdict + ': '}${order.label} (${orders})`}, choice);
