@@ -32,7 +32,7 @@ _FA2, _FA3 = "Dao, *FlashAttention-2*, 2023, abstract", "Shah and others, *Flash
 # Part and name of each section, and its claims: name, chapter, claim, source, verdict, reason. Claimed figures stand
 # here; measured ones come from the cells of the appendix.
 _SECTIONS: dict[tuple[str, str], list[tuple[str, str, str, str, str, str]]] = {
-    ("Products", "loops"): [
+    ("Matrix multiplication", "loops"): [
         ("work", "triple-loop",
          "The product of two 4096 x 4096 matrices takes 137 GFLOP", _ATTENTION_ARTICLE,
          CONFIRMED, "The count depends on nothing but the sizes."),
@@ -57,7 +57,7 @@ _SECTIONS: dict[tuple[str, str], list[tuple[str, str, str, str, str, str]]] = {
          "In this order of the loops only the tile of B must stay in a cache, and the last cache holds a large"
          " one."),
     ],
-    ("Products", "caches"): [
+    ("Matrix multiplication", "caches"): [
         ("misses", "triple-loop",
          "99% of the accesses to B miss the cache with N = 4096", _ATTENTION_ARTICLE,
          CONDITION, "Nearly all miss L1, but all caches miss only if the length of a row is a power of two."),
@@ -71,7 +71,7 @@ _SECTIONS: dict[tuple[str, str], list[tuple[str, str, str, str, str, str]]] = {
          "Two tiles of 4 x 4 give 256 multiply-adds", _ATTENTION_ARTICLE,
          NOT_CONFIRMED, "Each of the 16 elements of A meets the 4 elements of one row of B, not all 16 elements."),
     ],
-    ("Products", "kernels"): [
+    ("Matrix multiplication", "kernels"): [
         ("pair", "first-gpu-matmul",
          "Two threads that read 16 bytes apart move 64 bytes, and a quarter is used", _LECTURE,
          NOT_CONFIRMED, "The quarter and the 64 bytes never occur together."),
@@ -89,7 +89,7 @@ _SECTIONS: dict[tuple[str, str], list[tuple[str, str, str, str, str, str]]] = {
          "The loads fall to 1/16, but L1 already served most loads of the untiled kernel, so traffic and time "
          "do not."),
     ],
-    ("Products", "rooflines"): [
+    ("Matrix multiplication", "rooflines"): [
         ("peak", "roofline",
          "An H100 has 1,979 TFLOPS in dense fp16", _ARTICLES,
          NOT_CONFIRMED,
@@ -117,7 +117,7 @@ _SECTIONS: dict[tuple[str, str], list[tuple[str, str, str, str, str, str]]] = {
          "The shape holds up to 256 inputs; no figure is that of an H100, and the last one exceeds its dense "
          "peak."),
     ],
-    ("Products", "shares"): [
+    ("Matrix multiplication", "shares"): [
         ("most", "roofline",
          "More than 80% of the work of deep learning is matrix products", _ARTICLES,
          CONDITION, "It holds for the FLOPs of this model; shares of time were not measured."),
@@ -128,7 +128,7 @@ _SECTIONS: dict[tuple[str, str], list[tuple[str, str, str, str, str, str]]] = {
          "95% of GPT-3's FLOPs are matrix products", _ARTICLES,
          NOT_CONFIRMED, "The share is higher, even without the products of attention."),
     ],
-    ("Products", "tiles"): [
+    ("Matrix multiplication", "tiles"): [
         ("cublas", "register-tiles",
          "cuBLAS reaches 95% of peak", _ARTICLES,
          NOT_CONFIRMED,
