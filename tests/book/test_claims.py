@@ -71,7 +71,7 @@ def test_the_appendix_shows_each_section_once_with_its_title():
 
 def test_verdicts_are_counted_by_part():
     counts = claims().count()
-    assert list(counts) == ["Products", "Convolution", "Memory", "Attention", "Networks"]
+    assert list(counts) == ["Matrix multiplication", "Convolution", "Memory", "Attention", "Networks"]
     assert all(list(of_part) == list(VERDICTS) for of_part in counts.values())
     assert sum(sum(of_part.values()) for of_part in counts.values()) == len(ROWS)
     assert counts["Networks"][OPEN] == sum(row.part == "Networks" for row in ROWS)

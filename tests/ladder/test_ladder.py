@@ -30,6 +30,7 @@ def takes(step, format, problem):
 
 
 @pytest.mark.parametrize(("step", "format", "problem"), sampled(CASES, 40))
+@pytest.mark.sample(20)
 def test_a_step_is_right_and_without_errors(step, format, problem):
     if not takes(step, format, problem):
         pytest.skip(f"{step.path} does not take it in {format}")
@@ -47,7 +48,7 @@ def test_a_step_has_examples_in_each_of_its_formats():
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.path)
-@pytest.mark.sample(50)
+@pytest.mark.sample(25)
 def test_a_launch_writes_what_the_problem_expects(step):
     problem = step.examples[-1]
     before = problem.operands(step.formats[0], seed=2)

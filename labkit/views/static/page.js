@@ -76,7 +76,7 @@ for (const group of document.querySelectorAll('.labkit-switch')) {
 
 // The heading that a link leads to keeps its place while views above it are drawn, until the reader moves.
 let heading = null;
-const AIM_MS = 5000;   // by then all is drawn; whoever drags the scroll bar later is left alone
+const AIM_MS = 5000;   // by then all is drawn; the reader who drags the scroll bar later is left alone
 function aim() {
   heading = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
   const aimed = heading;

@@ -53,6 +53,7 @@ def relative_error(C, expected, format):
 
 
 @pytest.mark.parametrize(("kind", "format"), sampled(product(KINDS, FORMATS), 5), ids=str)
+@pytest.mark.sample(2)
 def test_a_tiling_of_each_kind_is_right_where_the_ring_wraps_and_a_block_takes_several_tiles(kind, format):
     tiling = KINDS[kind]
     K = (2 * tiling.stages * tiling.splits + 1) * 128 // format.itemsize + 16

@@ -45,6 +45,7 @@ def launch(format, tiling, columns="", biased=False):
 
 
 @pytest.mark.parametrize(("format", "tiling", "columns"), sampled(CASES, 4), ids=str)
+@pytest.mark.sample(2)
 def test_the_kernel_assembles_without_spills(format, tiling, columns):
     one = launch(format, tiling, columns)
     code = sass.compiled(one.kernel, *one.arguments, compute_capability=(9, 0, "a"))

@@ -30,7 +30,7 @@ def simulated(step, problem, format=BF16, grid=None):
 
 
 @pytest.mark.parametrize("step", [s for s in STEPS if hasattr(s.module, "STAGES")], ids=lambda step: step.slug)
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_the_ring_wraps_and_blocks_take_several_tiles(step):
     problem = step.problem(264, 520, (2 * step.STAGES + 1) * 64 + 16)
     trace, error = simulated(step, problem, grid=2 if step.slug == "persistent" else None)
