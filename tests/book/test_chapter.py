@@ -174,11 +174,11 @@ records("layouts", "A title")
 """
 
 
-def test_a_cell_that_only_draws_records_is_folded_unless_a_later_cell_needs_it(write):
+def test_a_cell_that_only_draws_records_is_folded_unless_a_later_cell_needs_it(write, tmp_path):
     chapter = read_chapter(write(CHART), BOOK)
     for notebook in (chapter.blank, chapter.solved):
         folded = ["jupyter" in cell.metadata for cell in notebook.cells if cell.cell_type == "code"]
         assert folded == [True, False, False]
     chapter.solved.metadata["kernelspec"] = {}
-    tags = [cell.metadata.get("tags", []) for cell in page(chapter.solved, chapter.blank).cells[1:]]
+    tags = [cell.metadata.get("tags", []) for cell in page(chapter.solved, chapter.blank, tmp_path).cells[1:]]
     assert tags == [["hide-input"], [], []]  # Sphinx folds the same cells
