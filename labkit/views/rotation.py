@@ -74,7 +74,7 @@ def _sentence(stage, stages, largest, share, errors) -> str:
         )
     return (
         f"Stage {stage} of {stages - 1}: the outlier is spread over {2**stage} elements. One element has {share:.0%} "
-        f"of the squared error now. The error of O is **{min(errors):.1e}**."
+        f"of the squared error now. The smaller error of O is **{min(errors):.1e}**."
     )
 
 
