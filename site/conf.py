@@ -10,6 +10,7 @@ from docutils import nodes
 
 import labkit
 from labkit.book.site import write_sources
+from labkit.book.site.chapters import NOTE
 from labkit.views.shared_page import write_scripts
 
 project = "labkit"
@@ -103,7 +104,8 @@ def name_landmarks(app, exception):
 def describe(app, page, template, context, doctree):
     """Give a page the description that search engines show: its first paragraph of some length."""
     paragraphs = [node.astext() for node in doctree.findall(nodes.paragraph)] if doctree else []
-    text = next((each for each in paragraphs if len(each) > 80), None)
+    note = NOTE.partition(".")[0]
+    text = next((each for each in paragraphs if len(each) > 80 and note not in each), None)
     if text:
         words = html.escape(shorten(text, 160, placeholder="…"))
         context["metatags"] = f'{context.get("metatags", "")}<meta name="description" content="{words}">'

@@ -7,7 +7,7 @@ import pytest
 
 import labkit
 from labkit.gemm.fp32 import s03_tiled
-from labkit.views import playground, predict, tiling
+from labkit.views import memory, playground, predict, tiling
 
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(120)]
 
@@ -33,6 +33,7 @@ window.runs = () => runs;
 window.outer = [];
 document.addEventListener('keydown', event => window.outer.push(event.key));
 window.mounted = mounted;
+window.mount = host => labkitMount(host, view, SEND);
 """
 
 
@@ -134,6 +135,18 @@ def test_focus_stays_on_a_button_at_the_last_step(live):
     assert page.locator(".labkit-view").get_attribute("data-step") == str(last)
     assert page.evaluate("document.activeElement.ariaLabel") == "step forward"
     assert button.get_attribute("aria-disabled") == "true"
+
+
+def test_a_view_whose_style_comes_later_is_painted_then(live):
+    page = live(memory(product()))
+    page.evaluate(
+        "window.styles = [...document.querySelectorAll('style')]; styles.forEach(style => style.disabled = true);"
+        "window.outside = document.createElement('div'); document.body.replaceChildren(outside); mount(outside)"
+        ".show(JSON.parse(STORED))".replace("STORED", json.dumps(json.dumps(memory(product()).data)))
+    )
+    page.evaluate("styles.forEach(style => style.disabled = false)")
+    pixels = "document.querySelector('canvas').getContext('2d').getImageData(0, 0, 600, 80).data"
+    page.wait_for_function(f"new Set({pixels}.filter((_, i) => i % 4 < 3)).size > 20")
 
 
 def test_a_view_that_goes_watches_nothing_any_more(live, played):

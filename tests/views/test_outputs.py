@@ -85,7 +85,7 @@ def test_another_warp_stands_elsewhere(traces):
 
 def test_only_a_matrix_has_rows_and_columns():
     x = np.ones(32, np.float32)
-    with pytest.raises(ValueError, match="which element of a matrix, and this block stored into none"):
+    with pytest.raises(ValueError, match="which element of a matrix; this block stored none"):
         outputs(labkit.simulate(vector, 1, 32, x, x * 0))
 
 

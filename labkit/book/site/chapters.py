@@ -11,7 +11,7 @@ from labkit.views.stored_still import write_still
 
 STILLS = "_static/views/stills"  # in the site: still pictures of views
 _LINK = re.compile(r'href="(\d\d-[\w-]+)\.ipynb')  # from chapter to chapter
-_NOTE = (
+NOTE = (
     "These pages show a finished run: pictures work, cells do not run here."
     " [Run the chapter yourself](../index.md#run-it-on-your-own-computer) to change its code and to check exercises."
 )
@@ -49,7 +49,7 @@ def _with_note(text):
     """Return the first cell's text with a note below the title, or behind the line in italics that follows it."""
     title, _, rest = text.partition("\n\n")
     first, _, others = rest.partition("\n\n")
-    parts = [f"{first} {_NOTE}", others] if first.startswith("*") and first.endswith("*") else [_NOTE, rest]
+    parts = [f"{first} {NOTE}", others] if first.startswith("*") and first.endswith("*") else [NOTE, rest]
     return "\n\n".join(part for part in [title, *parts] if part)
 
 

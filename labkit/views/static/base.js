@@ -75,8 +75,9 @@ function labkitParts(sentence) {
 // A sentence without its marks, for what is read aloud.
 function labkitPlain(sentence) { return sentence.replace(/`|\*\*/g, ''); }
 
-// Red, green, blue and alpha of #rgb, #rrggbb, rgb() or rgba().
+// Red, green, blue and alpha of #rgb, #rrggbb, rgb(), rgba() or transparent.
 function labkitChannels(colour) {
+  if (colour === 'transparent') return [0, 0, 0, 0];
   if (colour[0] !== '#') return [...colour.match(/[\d.]+/g).map(Number), 1].slice(0, 4);
   const hex = colour.length === 4 ? [...colour.slice(1)].map(c => c + c).join('') : colour.slice(1);
   return [...[0, 2, 4].map(i => parseInt(hex.slice(i, i + 2), 16)), 1];
@@ -134,7 +135,7 @@ function labkitMount(host, view, send) {
       element('p', {class: 'wait', role: 'status'}, root).append(...labkitParts(`${data.outdated} has changed since this picture was made: run its cell again.`));
     }
     const painters = [];
-    let colours = {};
+    let colours = {}, styled = 0;
     const ui = {
       root, element, parts: labkitParts, step: 0, steps: says.length,
       send: send && (message => {
@@ -147,7 +148,11 @@ function labkitMount(host, view, send) {
       onStop: f => cleanups.push(f),
       body: element('div', {class: 'body'}, root),
       colour: (name, alpha = 1) => {
-        colours[name] ??= getComputedStyle(root).getPropertyValue('--' + name).trim();
+        colours[name] ||= getComputedStyle(root).getPropertyValue('--' + name).trim();
+        if (!colours[name]) {   // the style is not there yet: painted again when it is
+          if (root.isConnected) styled ||= setTimeout(() => { styled = 0; repaint(); }, 100);
+          return 'transparent';
+        }
         return alpha === 1 ? colours[name] : labkitFade(colours[name], alpha);
       },
       // the colour of text on what is painted there, from the bottom up: ui.ink(g.fillStyle)
@@ -276,6 +281,7 @@ function labkitMount(host, view, send) {
       controls?.update();
       table?.(ui.step);
     }
+    cleanups.push(() => clearTimeout(styled));
     function repaint() { colours = {}; for (const paint of painters) paint(); }
     const themes = new MutationObserver(repaint);
     themes.observe(document.body, {attributes: true, attributeFilter: ['data-jp-theme-light', 'data-jp-theme-name']});
