@@ -165,7 +165,7 @@ _SECTIONS: dict[tuple[str, str], list[tuple[str, str, str, str, str, str]]] = {
          NOT_COMPARABLE, "900 TFLOP/s need tensor cores and 16 bits; the naive kernel has neither."),
         ("few_images", "direct-convolution",
          "Direct kernels are poor with 64 images or fewer", f"{_CUDNN}, of cuda-convnet2",
-         CONDITION, "Layers with small planes lose most of their speed, and those with large planes lose none."),
+         CONDITION, "Layers with small planes lose most of their speed, and those with large planes lose little."),
     ],
     ("Convolution", "lowering"): [
         ("memory", "im2col-and-implicit-gemm",
@@ -182,7 +182,9 @@ _SECTIONS: dict[tuple[str, str], list[tuple[str, str, str, str, str, str]]] = {
          NOT_COMPARABLE, "The size is plausible, but its networks, GPUs and lowering are not ours."),
         ("small_batches", "im2col-and-implicit-gemm",
          "With 16 images implicit GEMM keeps 86% of its peak throughput", f"{_CUDNN}, section 4, of a K40",
-         NOT_CONFIRMED, "An H100 has 132 SMs to fill, a K40 had 15; only layers with large planes keep that much."),
+         NOT_CONFIRMED,
+         "An H100 has 132 SMs to fill, a K40 had 15; without sums in parts only the layer with the largest planes"
+         " keeps that much."),
         ("products", "im2col-and-implicit-gemm",
          "Speed depends on the products C R S and N P Q, not on the single sizes", f"{_CUDNN}, section 3",
          CONFIRMED,
