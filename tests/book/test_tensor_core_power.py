@@ -37,7 +37,7 @@ def test_the_clock_costs_most_of_what_is_missing():
     assert f"`persistent` does {done} TFLOP/s, and the H100 lowers its clock to {row['clock_mhz']:,.0f} MHz" in text
     assert f"at most {possible:.0f} TFLOP/s" in text
     assert f"costs {peak - round(possible)} of the {peak - done} TFLOP/s" in text
-    assert f"the two other causes {round(possible) - done}." in text
+    assert f"For all other causes {round(possible) - done} remain." in text
 
 
 def test_the_same_bits_are_equally_fast_in_both_formats():
