@@ -31,11 +31,6 @@ def pytest_addoption(parser):
     parser.addoption("--piece", default="1/1", help="which of so many pieces to run: 2/3")
 
 
-def pytest_xdist_auto_num_workers(config):
-    """One more than there are cores: some tests wait, for a browser, a class of submissions or a clock."""
-    return (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1) + 1
-
-
 def pytest_configure(config):
     if config.getoption("--nbval", False):
         import executed_chapters
