@@ -4,7 +4,7 @@ import ast
 from collections.abc import Sequence
 
 SETUP = "setup"  # the tag
-CHART = "records"  # the view that draws measurements
+CHARTS = {"records", "shape_ratios", "warp_states"}  # views that draw measurements
 
 
 def folded_cells(cells: Sequence) -> set[int]:
@@ -28,7 +28,7 @@ def _only_draws_records(source, later):
     *before, last = _statements(source) or [None]
     if not (isinstance(last, ast.Expr) and isinstance(last.value, ast.Call)):
         return False
-    if not (isinstance(last.value.func, ast.Name) and last.value.func.id == CHART):
+    if not (isinstance(last.value.func, ast.Name) and last.value.func.id in CHARTS):
         return False
     assigned = set()
     for statement in before:
