@@ -12,7 +12,7 @@ from labkit.arrays.views import as_words
 from labkit.bench import _record, _sustained
 from labkit.results.computed import add_computed
 
-FORMAT = ptx.BF16  # `measure` replaces it
+FORMAT = ptx.BF16  # `repeat` replaces it
 SIDE = 8192  # of the persistent kernel's matrices
 ITERATIONS = 20_000
 ACCUMULATORS = 8  # fragments that a warp of `mma` adds to: one instruction needs no result of the seven before it
