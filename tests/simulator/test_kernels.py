@@ -240,6 +240,30 @@ def test_the_type_of_a_result_only_grows_while_loops_settle(body):
     assert function.nopython_signatures[0].return_type == types.float64
 
 
+WHILE = """
+    a, b = uint32(40000), x[0] + 0
+    k = 0
+    while k < x[0]:
+        k += 1
+        a, b = b, a
+    k = 0
+    while k < x[0]:
+        k += 1
+        a += uint8(x[0])
+    """
+
+
+def test_after_a_while_loop_a_variable_has_the_types_of_its_end():
+    names = {"uint8": types.uint8, "uint32": types.uint32}
+    function = njit(run_cell(f"def function(x):{WHILE}return a", **names)["function"])
+    kernel = kernel_in(f"@cuda.jit\ndef kernel(x, y):{WHILE}y[0] = a", "kernel", **names)
+    x, y = np.array([3]), np.zeros(1)
+    assert labkit.simulate(kernel, 1, 1, x, y).outputs[1][0] == function(x)
+    kinds = (Array(types.int64, 1, "global"), Array(types.float64, 1, "global"))
+    assert types.float64 not in translate(kernel.py_func, kinds).variables["a"]
+    assert function.nopython_signatures[0].return_type == types.int64
+
+
 def test_what_a_device_function_returns_has_one_type():
     text = """
         @cuda.jit(device=True)

@@ -102,7 +102,9 @@ class Branches(Variables):
         if wider_head != head:
             self.loop_head_types[self.copy_of(node)] = wider_head
             self.unstable_loop = node
-        self.env = {**back, **head} if self.unstable_loop else self.merge([{**back, **head}, back], node)
+        # until types settle, numba leaves a `for` by its head, and a `while`, whose test CPython repeats, by its end too
+        by_head = self.unstable_loop and isinstance(node, ast.For)
+        self.env = {**back, **head} if by_head else self.merge([{**back, **head}, back], node)
         self.assigned = assigned
         if node.orelse and self.reachable:
             self.loop_else(node, broken)
