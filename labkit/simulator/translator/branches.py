@@ -102,7 +102,7 @@ class Branches(Variables):
         if wider_head != head:
             self.loop_head_types[self.copy_of(node)] = wider_head
             self.unstable_loop = node
-        # until types settle, numba leaves a `for` by its head, and a `while`, whose test CPython repeats, by its end too
+        # until types settle, numba leaves a `for` by its head; a `while`, whose test CPython repeats, by its end too
         by_head = self.unstable_loop and isinstance(node, ast.For)
         self.env = {**back, **head} if by_head else self.merge([{**back, **head}, back], node)
         self.assigned = assigned
