@@ -50,7 +50,7 @@ EXAMPLES = [(step, format, problem) for step in STEPS for format in step.formats
 
 
 @pytest.mark.parametrize(("step", "format", "problem"), sampled(EXAMPLES, 5), ids=str)
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_examples_are_right(step, format, problem):
     found = ran(step, problem, format)
     assert not [finding for trace in found.traces for finding in trace.findings if finding.severity == "error"]

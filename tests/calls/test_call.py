@@ -123,6 +123,7 @@ def test_a_factor_that_only_equals_one_is_still_refused():
 
 
 @pytest.mark.parametrize("call", CALLS, ids=str)
+@pytest.mark.sample(10)
 def test_what_is_refused_is_refused_each_time(call):
     """Also where an earlier call with arrays that lie alike was right."""
     arrays = {name: cuda.to_device(X) for name, X in call.arrays().items()}
@@ -155,6 +156,7 @@ def test_operands_that_are_none_are_refused_in_a_sentence(call):
 
 @pytest.mark.parametrize("call", CALLS, ids=str)
 @pytest.mark.parametrize("on", [np.asarray, cuda.to_device], ids=["host", "device"])
+@pytest.mark.sample(20)
 def test_what_is_no_stream_is_refused(call, on):
     arrays = {name: on(X) for name, X in call.arrays().items()}
     for stream in ("s", 3, True):

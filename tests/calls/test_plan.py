@@ -98,6 +98,7 @@ def test_a_result_that_shares_memory_is_refused_each_time():
 
 
 @pytest.mark.parametrize("call", EVERY_CALL, ids=str)
+@pytest.mark.sample(10)
 def test_every_call_is_planned(call):
     """With the same results, for other arrays too, given in the order of the operation's arrays."""
     arrays, others = call.arrays(seed=1), call.arrays(seed=2)

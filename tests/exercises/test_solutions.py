@@ -26,6 +26,7 @@ def test_the_blank_is_rejected(id):
 
 
 @pytest.mark.parametrize(("id", "variant"), sampled(VARIANTS, 100))
+@pytest.mark.sample(60)
 def test_other_answers_get_the_stated_reason(id, variant):
     text = variant.source(cell(id))
     verdict = check(id, function(id, text, f"<{id} {variant.what}>"), seed=2)
@@ -33,6 +34,7 @@ def test_other_answers_get_the_stated_reason(id, variant):
 
 
 @pytest.mark.parametrize("id", sampled(exercise_ids(), 12))
+@pytest.mark.sample(7)
 def test_right_answers_are_accepted_whatever_sizes_are_drawn(id):
     texts = [cell(id), *(variant.source(cell(id)) for variant in variants(id) if variant.reason == "solved")]
     for seed in range(3, 7 if WHOLE else 5):

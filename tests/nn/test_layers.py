@@ -63,6 +63,7 @@ def made(kind, arguments, options, shape, dtype):
 
 
 @pytest.mark.parametrize("case", ALL.values(), ids=ALL)
+@pytest.mark.sample(20)
 def test_a_layer_is_torchs(case):
     assert_layers_alike(*made(*case))
 
@@ -184,6 +185,7 @@ def test_what_comes_in_channels_last_goes_out_so(name):
 
 
 @pytest.mark.parametrize("case", [case for name, case in ALL.items() if name.endswith("float32")][::2], ids=str)
+@pytest.mark.sample(7)
 def test_the_compiler_keeps_a_layer_whole(case):
     ours, _, x = made(*case)
     assert_compiled(lambda x: ours(x) * 2, x.requires_grad_())

@@ -31,7 +31,7 @@ def samples(tmp_path_factory):
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("training", [True, False], ids=["training", "inference"])
 @pytest.mark.parametrize("kind", FEWEST)
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 def test_a_layer_computes_torchs_samples(samples, kind, training, dtype):
     wanted = [sample for sample in samples[0] if (sample[0], sample[-1]) == (kind, training)]
     assert len(wanted) >= FEWEST[kind]

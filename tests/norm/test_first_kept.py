@@ -38,7 +38,7 @@ def small(request, monkeypatch):
 @pytest.mark.parametrize("tiles", [3, 6])
 @pytest.mark.parametrize("format", [FP32, BF16], ids=str)
 @pytest.mark.parametrize("problem", PROBLEMS, ids=str)
-@pytest.mark.sample(12)
+@pytest.mark.sample(6)
 def test_what_is_not_kept_is_read_again(small, problem, format, tiles):
     cut = small(problem, format, tiles)
     before = problem.operands(format, seed=5)

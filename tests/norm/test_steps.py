@@ -24,6 +24,7 @@ def problem_of(step, *sizes, **others):
     return norm.BatchForward(*sizes, layout=step.SUPPORTED["layout"][0], **others)
 
 
+@pytest.mark.sample(8)
 def test_a_step_makes_as_many_passes_over_memory_as_it_says(step):
     check_passes(step, problem_of(step, 4, 12, 16, 24))
 
@@ -34,6 +35,7 @@ def test_all_steps_have_the_same_form(step):
     assert step.idea.endswith(".") and step.kernel.__name__ == step.slug
 
 
+@pytest.mark.sample(8)
 def test_a_step_says_whether_it_is_right_on_hard_statistics(step):
     """Those that are not make an error beyond the bound that the others keep, in the variance."""
     some = [example for example in step.examples if example.hard] or [problem_of(step, 6, 3, 20, 10, hard=True)]
@@ -47,7 +49,7 @@ def test_a_step_says_whether_it_is_right_on_hard_statistics(step):
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-@pytest.mark.sample(20)
+@pytest.mark.sample(10)
 def test_what_is_no_number_stays_in_its_channel_and_is_not_rectified(step, value):
     problem = problem_of(step, 3, 16, 8, 8)
     before = problem.operands()

@@ -65,6 +65,7 @@ KERNELS = [pair for pair in CASES if short(*pair) not in SKIPPED]
 
 
 @pytest.mark.parametrize("module, case", KERNELS)
+@pytest.mark.sample(200)
 def test_kernels_do_what_numba_expects(module, case):
     refusal = REFUSED.get(short(module, case))
     with warnings.catch_warnings():

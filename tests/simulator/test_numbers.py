@@ -77,6 +77,7 @@ COMPLEX = [
 
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
 @pytest.mark.parametrize("text", COMPLEX)
+@pytest.mark.sample(30)
 def test_complex_arithmetic_has_numbas_value_and_type(text, dtype):
     rng = np.random.default_rng(5)
     x, y = (rng.normal(size=8) + 1j * rng.normal(size=8) for _ in range(2))

@@ -81,7 +81,7 @@ def refused(call, error, arrays, words=None):
 @pytest.mark.parametrize(
     ("call", "dtype"), [pytest.param(call, name, id=f"{call} {name}") for call in CALLS for name in call.types]
 )
-@pytest.mark.sample(21)
+@pytest.mark.sample(8)
 def test_tensors_come_back_of_the_same_type(call, dtype):
     dtype = getattr(torch, dtype)
     tensors = tensors_of(call, dtype)
@@ -119,6 +119,7 @@ def test_elements_of_any_type_are_moved(dtype):
 
 
 @EVERY
+@pytest.mark.sample(7)
 def test_tensors_of_any_strides_are_written(call):
     for name, plain in written_by(call).items():
         apart = torch.zeros((*plain.shape, 2)).to(plain.dtype)[..., 0]
@@ -285,6 +286,7 @@ def test_float64_is_refused_with_its_cure(call):
 
 
 @EVERY
+@pytest.mark.sample(7)
 def test_a_tensor_of_the_host_goes_with_arrays_of_the_device(call):
     dtype = getattr(torch, "bfloat16" if "bfloat16" in call.types else call.types[0])
     tensors = tensors_of(call, dtype)

@@ -33,6 +33,7 @@ def planned(step, problem):
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=str)
+@pytest.mark.sample(6)
 def test_a_step_is_right(step, problem):
     before = problem.operands(seed=2)
     run = step.simulate(*before)

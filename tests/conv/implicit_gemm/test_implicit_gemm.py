@@ -64,7 +64,7 @@ def some_problems(count, seed):
 
 @pytest.mark.parametrize("problem", sampled(some_problems(300, 1), 10), ids=str)
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.slug)
-@pytest.mark.sample(20)
+@pytest.mark.sample(10)
 def test_a_step_is_right_on_problems_of_all_kinds(step, problem):
     problem = step.problem(**problem.fields)
     if why := problem.misfit(step.SUPPORTED):

@@ -45,6 +45,7 @@ def timed(monkeypatch):
 @pytest.mark.parametrize("batches", [1, 2])
 @pytest.mark.parametrize("transpose_b", [False, True])
 @pytest.mark.parametrize("name", ["float32", "tf32", "float8_e4m3"])
+@pytest.mark.sample(6)
 def test_the_fastest_is_kept_and_used_for_operands_that_lie_so(timed, name, transpose_b, batches, monkeypatch):
     format = FORMATS[name]
     make_plan, sets = tuner.make_plan, {}

@@ -150,6 +150,7 @@ def test_a_bias_is_added_to_each_row(name, sides, orders, batches, alpha, lies):
 @pytest.mark.parametrize("lies", BIASES)
 @pytest.mark.parametrize("name", ["bfloat16", "tf32"])
 @pytest.mark.parametrize("down", [False, True], ids=["C in rows", "C in columns"])
+@pytest.mark.sample(6)
 def test_a_bias_may_lie_otherwise_than_rows_of_the_result(name, down, lies):
     """Whose rows are pieces that the kernel reads two numbers at a time."""
     format, rng = FORMATS[name], np.random.default_rng(0)
@@ -252,6 +253,7 @@ def test_a_product_in_parts_of_k_is_right(slug, orders, splits, sides, factors, 
     ],
 )
 @pytest.mark.parametrize("slug", ["tiled", "register_tile", "vectorised", "tuned"])
+@pytest.mark.sample(8)
 def test_a_batch_takes_a_launch_for_all_its_matrices(slug, orders, batches, count, monkeypatch):
     monkeypatch.setattr(launches, "MAX_PLANES", 2)
     assert right_in_float32(monkeypatch, candidates.Candidate(slug), (20, 24, 36), orders, batches)

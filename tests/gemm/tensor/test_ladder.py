@@ -114,6 +114,7 @@ def test_operands_that_do_not_fit_are_refused_in_a_sentence():
 @pytest.mark.parametrize("shape", [(5, 72, 400), (136, 72, 272)], ids=str)
 @pytest.mark.parametrize("swapped", [False, True])
 @pytest.mark.parametrize("splits", [1, 3])
+@pytest.mark.sample(4)
 def test_a_split_product_is_right_and_the_same_in_every_run(shape, swapped, splits):
     problem, workspace = gemm.LayerProblem(*shape), Workspace()
     A, B, C = operands = problem.operands(BF16)

@@ -83,6 +83,7 @@ OF_GEMM = [step for step in ladder("gemm", "tensor") if E4M3 in step.formats]
 
 
 @pytest.mark.parametrize("step", OF_GEMM, ids=lambda step: step.slug)
+@pytest.mark.sample(4)
 def test_products_of_matrices_are_right_all_the_same(step):
     for problem in step.examples:
         before = problem.operands(E4M3, seed=1)
