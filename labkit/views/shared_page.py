@@ -4,9 +4,11 @@ A view's own page (`View.to_html`) is whole, which a notebook needs. A page with
 times; a book's pages share it.
 """
 
+import base64
 import html
 import json
 import re
+import zlib
 from pathlib import Path
 
 from labkit.views.base import read_static, strip_marks
@@ -14,6 +16,7 @@ from labkit.views.playground import INNER_SCRIPTS
 
 _FRAME = re.compile(r'<iframe data-labkit="\w+" data-view="(\w+)" .*?srcdoc="(.*?)" .*?</iframe>', re.S)
 _DATA = re.compile(r'<script type="application/json" id="labkit-data">(.*?)</script>', re.S)
+_PACKED_FROM = 8_000  # characters of data: below, packing saves little
 
 
 def read_frame(text: str) -> tuple[str, dict] | None:
@@ -37,7 +40,7 @@ def mount_point(script: str, data: dict, still_picture: str | None = None) -> st
         Address of a picture, which is loaded and shown where there is no JavaScript.
     """
     say = data["say"] if isinstance(data["say"], str) else data["say"][data.get("start", 0)]
-    packed = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("</", "<\\/")
+    text = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("</", "<\\/")
     title, sentence = f"<b>{_marked(data['title'])}</b>", _marked(say)
     still = f"<p class='labkit-still'>{title}<br>{sentence}</p>"
     if still_picture:
@@ -45,9 +48,9 @@ def mount_point(script: str, data: dict, still_picture: str | None = None) -> st
         still += f'<noscript><img src="{still_picture}" alt="{html.escape(alt)}"></noscript>'
     if "answer" in data:  # it is kept back until the reader has guessed
         still = f"<details class='labkit-still'><summary>{title}</summary>{sentence}</details>"
-    return (
-        f'<div class="labkit-host" data-view="{script}">{still}<script type="application/json">{packed}</script></div>'
-    )
+    packed = "" if len(text) < _PACKED_FROM else " data-packed"
+    held = f'<script type="application/json"{packed}>{_deflated(text) if packed else text}</script>'
+    return f'<div class="labkit-host" data-view="{script}">{still}{held}</div>'
 
 
 def write_scripts(folder: Path) -> None:
@@ -63,6 +66,12 @@ def write_scripts(folder: Path) -> None:
     script = "\n".join(parts)
     (folder / "views.js").write_text(f"(() => {{\n{script}\n}})();\n", encoding="utf-8")
     (folder / "views.css").write_text(read_static("base.css"), encoding="utf-8")
+
+
+def _deflated(text: str) -> str:
+    """Return text as base64 of its raw deflate stream (RFC 1951), which a browser's DecompressionStream reads."""
+    deflate = zlib.compressobj(9, wbits=-zlib.MAX_WBITS)
+    return base64.b64encode(deflate.compress(text.encode()) + deflate.flush()).decode()
 
 
 def _view(name: str) -> str:

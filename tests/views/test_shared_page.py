@@ -1,5 +1,6 @@
 """Views that share a page: they are read from a notebook's outputs, and a guess is compared as Python compares it."""
 
+import json
 from importlib import import_module
 from io import StringIO
 
@@ -50,6 +51,20 @@ def test_a_view_is_read_from_what_a_notebook_stores():
 def test_a_still_picture_waits_for_readers_without_javascript():
     text = mount_point("number_line", {"title": "`a` & b", "say": "It says."}, "stills/one.png")
     assert '<noscript><img src="stills/one.png" alt="still picture: a &amp; b"></noscript>' in text
+
+
+@pytest.mark.needs("chromium")
+def test_much_data_is_packed_and_arrives_whole(browser, tmp_path):
+    much = View("number_line", "</script> ü", {"say": "</script>", "values": [f"{i} of ü" for i in range(9999)]}, None)
+    page = browser.new_page()
+    page.add_init_script("IntersectionObserver = class { observe() {} unobserve() {} }")  # no view is drawn
+    page.goto(page_of(tmp_path, much, predict("How many?")))
+    assert (tmp_path / "page.html").stat().st_size < len(json.dumps(much.data)) / 2
+    page.wait_for_function("!document.querySelector('[data-packed]')")
+    texts = page.locator(".labkit-host > script").all_text_contents()
+    assert json.loads(texts[0]) == much.data
+    assert json.loads(texts[1])["title"] == "Predict"
+    page.close()
 
 
 @pytest.mark.needs("chromium")

@@ -8,10 +8,20 @@ function theme() {
   else delete document.body.dataset.jpThemeLight;
 }
 
+// The JSON of a view with much data is deflated in the page. All is unpacked at once: a page is printed as it stands.
+async function unpack(host) {
+  const text = host.querySelector('script[data-packed]');
+  if (!text) return;
+  const bytes = Uint8Array.from(atob(text.textContent), letter => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate-raw'));
+  text.textContent = await new Response(stream).text();
+  delete text.dataset.packed;
+}
+
 function start(host) {
   near.unobserve(host);
   const text = host.querySelector('script');
-  if (!text) return;   // it has begun
+  if (!text || 'packed' in text.dataset) return;   // it has begun, or is not unpacked
   const data = JSON.parse(text.textContent);
   text.remove();
   const view = host.dataset.view === 'playground' ? playground : inner[host.dataset.view];
@@ -102,7 +112,7 @@ const near = new IntersectionObserver(entries => {
 }, {rootMargin: '100%'});
 theme();
 new MutationObserver(theme).observe(document.body, {attributes: true, attributeFilter: ['data-theme']});
-hosts.forEach(host => near.observe(host));
+hosts.forEach(host => unpack(host).then(() => near.observe(host), console.error));
 window.addEventListener('beforeprint', () => {
   document.body.dataset.jpThemeLight = 'true';   // paper is light
   hosts.forEach(start);
