@@ -10,7 +10,6 @@ lab:        ## open the book in JupyterLab
 test:       ## everything that CI checks
 	@$(PYTHON) -m labkit.setup.environment dev toolchain torch
 	.venv/bin/python -m ruff check . && .venv/bin/python -m ruff format --check .
-	.venv/bin/python -m basedpyright
 	.venv/bin/python -m pytest -n logical --dist loadfile --no-loadscope-reorder --nbval tests notebooks/solutions
 
 quick:      ## the tests that a change since `main` touches, the nearest first: three minutes

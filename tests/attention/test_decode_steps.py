@@ -44,7 +44,7 @@ EXAMPLES = [(step, format, problem) for step in STEPS for format in step.formats
 
 
 @pytest.mark.parametrize(("step", "format", "problem"), sampled(EXAMPLES, 5), ids=str)
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_examples_are_right(step, format, problem):
     ran(step, problem, format)
 

@@ -13,7 +13,7 @@ from labkit.ladder import ladders
 from labkit.simulator import limits
 
 pytestmark = pytest.mark.long
-PROBLEMS = 300 if WHOLE else 12  # of a ladder
+PROBLEMS = 300 if WHOLE else 9  # of a ladder
 AS_DRAWN = [Phase.generate]  # a problem that fails is small as it is, and to look for smaller ones takes minutes
 STEPS = [(ladder, step) for ladder in ladders("conv") for step in ladder]
 

@@ -43,6 +43,7 @@ def test_a_layer_computes_torchs_samples(samples, kind, training, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.sample(1)
 def test_attention_computes_torchs_samples_or_refuses_them_in_a_sentence(samples, dtype):
     """Their numbers are up to 9: made a tenth of that, since gradients of such scores are rounded differences."""
     computed = refused = 0

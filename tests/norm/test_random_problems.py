@@ -60,7 +60,7 @@ def launched(step, before, format):
 
 
 @pytest.mark.long
-@pytest.mark.sample(10)
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("run", [simulated, pytest.param(launched, marks=pytest.mark.needs("gpu"))])
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.path)
 def test_a_step_is_right_on_random_problems(step, run):

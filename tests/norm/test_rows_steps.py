@@ -14,7 +14,7 @@ from labkit.formats import BF16, FP32
 from labkit.ladder import TooLarge
 from norm.gpus import give_sms
 
-PROBLEMS = 200 if WHOLE else 12  # random ones, of a step
+PROBLEMS = 200 if WHOLE else 8  # random ones, of a step
 AS_DRAWN = [Phase.generate]
 KINDS = "layer", "rms"
 STEPS = [*norm.ladder("rows"), *norm.ladder("rows_backward")]
