@@ -232,6 +232,16 @@ WRONG = (
             "        total += cuda.shfl_xor_sync(0xFFFFFFFF, total, away) if away < 16 else np.float32(0)\n",
         ),
     ),
+    wrong(
+        "relative to the first value that is not 0",
+        (
+            "        if size > scale:\n"
+            "            total = total * (scale / size) * (scale / size) + np.float32(1)\n"
+            "            scale = size\n",
+            "        if scale == np.float32(0):\n            scale = size\n"
+            "            total = np.float32(size > np.float32(0))\n",
+        ),
+    ),
     wrong("the largest alone", ("result[row] = largest * sqrt(total)", "result[row] = largest")),
     wrong(
         "rescaled once a lane",
