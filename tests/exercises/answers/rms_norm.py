@@ -212,6 +212,7 @@ def rms_norm(x, weight, y, eps):
 )
 
 WRONG = (
+    wrong("no row of zeros", ("+ eps)", "+ (eps if total > np.float32(0) else np.float32(0)))")),
     wrong("the columns that are published", ("    columns = x.shape[1]\n", "    columns = min(x.shape[1], 300)\n")),
     wrong("an even number of columns", ("    columns = x.shape[1]\n", "    columns = x.shape[1] // 2 * 2\n")),
     wrong("rows that are published", ("row, t, threads = cuda.blockIdx.x", "row, t, threads = cuda.blockIdx.x % 8")),
