@@ -139,7 +139,28 @@ def _explain_unknown_value(name, statement):
     if isinstance(statement, ast.FunctionDef):
         return f"{line}: {_describe_decorators(statement)}, which is not known here: a helper needs `cuda.jit`."
     text = shorten(ast.unparse(statement).splitlines()[0], MAX_LINE_CHARACTERS, placeholder="...")
-    return f"{line}, `{text}`: the value of `{name}` is not known, {WHY}; write the number itself."
+    numbers = _write_as_tuple(statement)
+    cure = f"a tuple, `{name} = {numbers}`" if numbers else "the number itself"
+    return f"{line}, `{text}`: the value of `{name}` is not known, {WHY}; write {cure}."
+
+
+def _write_as_tuple(statement):
+    """Return the text of a tuple for a name that is given a list, or a NumPy array of one; "" for all else."""
+    match statement:
+        case ast.Assign([ast.Name()], ast.List(numbers)):
+            dtypes = []
+        case ast.Assign(
+            [ast.Name()],
+            ast.Call(
+                ast.Attribute(attr="array" | "asarray"), [ast.List(numbers) | ast.Tuple(numbers), *dtypes], keywords
+            ),
+        ):
+            dtypes = dtypes + [keyword.value for keyword in keywords if keyword.arg == "dtype"]
+        case _:
+            return ""
+    numbers = [ast.Call(dtypes[0], [number], []) if dtypes else number for number in numbers]
+    text = ast.unparse(ast.Tuple(numbers))
+    return text if len(text) <= MAX_LINE_CHARACTERS else f"({ast.unparse(numbers[0])}, ...)"
 
 
 def _assigns_none(statement):

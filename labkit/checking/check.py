@@ -116,6 +116,10 @@ class _Judgement:
             raise _Fault("unfinished", f"Not written yet: line {line} still holds `...`.", line)
         if complaint := explain_foreign_function(function, name):
             raise _Fault("not a kernel", complaint)
+        if self.exercise.machine != "python" and inspect.isfunction(self.kernel):
+            decorator = {"gpu": "@cuda.jit", "cpu": "@njit"}[self.exercise.machine]
+            message = f"`{name}` is a plain Python function: write `{decorator}` in the line above its `def`."
+            raise _Fault("not a kernel", message, function.__code__.co_firstlineno)
 
     def _check_parameters(self, num_parameters: int, num_args: int):
         if num_parameters != num_args:

@@ -31,7 +31,7 @@ def find_wrong_output(launch: Launch, names: Sequence[str], outputs: Sequence[An
     """
     for name, before, after in zip(names, launch.args, outputs, strict=True):
         is_input = isinstance(before, np.ndarray) and not any(before is launch.args[i] for i in launch.outputs)
-        if is_input and not np.array_equal(before, after):
+        if is_input and not np.array_equal(before, after, equal_nan=True):
             message = f"{name} is an input, and the kernel changes it: leave it as it is."
             return Difference(name, "input changed", message)
     for position, expected in launch.outputs.items():

@@ -9,6 +9,7 @@ from labkit.ladder import Expected
 
 WARP = 32
 SCALES = -28, 34  # powers of ten
+EXPONENTS = -36, 36  # of rows that span the whole range of float32
 
 
 def make_launch(rng, rows, columns):
@@ -17,6 +18,8 @@ def make_launch(rng, rows, columns):
     X = np.where(spread, X * 10 ** rng.uniform(-6, 0, X.shape), X)
     order = np.argsort(np.abs(X), 1)
     X = np.where(rng.random((rows, 1)) < 0.3, np.take_along_axis(X, order, 1), X)  # each larger than the last
+    normal = random_matrix(rng, rows, columns)
+    X = np.where(rng.random((rows, 1)) < 0.3, normal * 10 ** rng.uniform(*EXPONENTS, X.shape), X)
     X[rng.random(X.shape) < 0.1] = 0
     X[rng.random(rows) < 0.2] = 0
     X = X.astype(np.float32)

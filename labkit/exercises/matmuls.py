@@ -19,9 +19,10 @@ RANDOM_SIZES = (  # M, N, K
     (range(33, 64, 2), range(65, 96, 2), range(41, 64, 2)),
     ((1,), Above(96), (1,)),
     (Above(64), (2, 5, 7), Above(100)),
+    ((2, 3), (35, 66), (0,)),  # a sum of no products
 )
 MAX_TILE_ROWS = 32  # of a tile that may be padded with zeros along K
-ALPHAS = (0.0,), (0.1, -0.001), (37.0,)  # for each entry of RANDOM_SIZES
+ALPHAS = (0.0,), (0.1, -0.001), (37.0,), (-3.0,)  # for each entry of RANDOM_SIZES
 RANDOM_SIZES_AND_ALPHA = tuple((*sizes, alphas) for sizes, alphas in zip(RANDOM_SIZES, ALPHAS, strict=True))
 RANDOM_SIZES_TO_ROUND = (  # M, N and K, which are rounded up to multiples of 16 or so
     (range(33, 64), range(33, 64), range(49, 96)),
@@ -150,9 +151,9 @@ def add_expected_results(
 ) -> tuple[Dependence, ...]:
     """Give the dependences the results of disturbed runs of alpha * A @ B + addend.
 
-    None are left where these results are not known: if alpha is 0, or if tiles may be padded along K.
+    None are left where these results are not known: if alpha is 0, if tiles may be padded along K, or K is 0.
     """
-    if A.shape[1] % 16 or not alpha:
+    if not A.size or A.shape[1] % 16 or not alpha:
         return ()
 
     def expected_results(disturbance: Disturbance) -> list[Expected]:

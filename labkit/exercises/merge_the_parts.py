@@ -17,10 +17,13 @@ EMPTY_SHARE = 0.25  # of the parts
 def make_launch(rng, parts, rows):
     centres = rng.uniform(-MAX_LOGIT, MAX_LOGIT, rows)
     maxima = centres + 10 ** rng.uniform(-1, 1.5, rows) * rng.standard_normal((parts, rows))
+    spread = rng.random(rows) < 0.3  # rows with maxima of all sizes
+    maxima = np.where(spread, rng.uniform(-MAX_LOGIT, MAX_LOGIT, maxima.shape), maxima)
     maxima = np.where(rng.random(rows) < 0.3, np.sort(maxima, 0), maxima).astype(np.float32)
     totals = np.exp(rng.uniform(0, np.log(MAX_SUM), (parts, rows))).astype(np.float32)
     empty = (rng.random((parts, rows)) < EMPTY_SHARE) & (np.arange(parts)[:, None] != rng.integers(parts, size=rows))
     leftover = 10 ** rng.uniform(3, 38, (parts, rows)) * rng.choice((-1, 1), (parts, rows))  # uninitialised numbers
+    leftover[rng.random(leftover.shape) < 0.2] = np.nan
     maxima[empty], totals[empty] = np.where(rng.random(empty.sum()) < 0.3, -np.inf, leftover[empty]), 0
     valid_max = np.where(empty, -np.inf, maxima.astype(float))
     maximum = valid_max.max(0)

@@ -24,8 +24,6 @@ def make_launch(rng, parts, channels):
     means = (centre + 2 * std * rng.standard_normal((parts, channels))).astype(np.float32)
     squares = (count * std**2 * rng.uniform(0.5, 1.5, (parts, channels))).astype(np.float32)
     squares[count == 1] = 0
-    for X in means, squares:  # empty parts hold uninitialised numbers
-        X[count == 0] = 10 ** rng.uniform(-3, 4, (count == 0).sum())
     total = count.sum(0)
     mean = (count * means.astype(float)).sum(0) / total
     deviations = means.astype(float) - mean
@@ -35,7 +33,12 @@ def make_launch(rng, parts, channels):
     width = np.ptp(np.where(count, deviations, 0), axis=0)  # no part is farther from another
     return Launch(
         label=f"{count_text(parts, 'part')} of {count_text(channels, 'channel')}",
-        args=(count.astype(np.float32), means, squares, unwritten_array((channels,)), unwritten_array((channels,))),
+        args=(
+            count.astype(np.float32),
+            *(add_leftovers(rng, X, count == 0) for X in (means, squares)),
+            unwritten_array((channels,)),
+            unwritten_array((channels,)),
+        ),
         outputs={
             3: Expected(mean, 2 * mean_error),
             4: Expected(
@@ -60,6 +63,13 @@ def make_launch(rng, parts, channels):
     )
 
 
+def add_leftovers(rng, X, empty):
+    """Give the empty parts uninitialised numbers."""
+    finite = 10 ** rng.uniform(-3, 4, X.shape)
+    leftovers = np.where(rng.random(X.shape) < 0.5, finite, rng.choice((np.nan, np.inf, -np.inf), X.shape))
+    return np.where(empty, leftovers, X).astype(np.float32)
+
+
 EXERCISE = Exercise(
     title="Merge two variances",
     task="- **Given**: part `p` of channel `c` has `count[p, c]` values with the mean `means[p, c]`; `squares[p, c]` "
@@ -67,7 +77,8 @@ EXERCISE = Exercise(
     "many values.\n"
     "- **Write** the mean and the variance of all values of each channel.\n"
     "- **Limits**: one thread per channel; each number is loaded once.\n"
-    "- **Sizes**: any number of parts, some of them empty. Many means are thousands of spreads from zero.",
+    "- **Sizes**: any number of parts. Some are empty, and the numbers stored for them mean nothing: NaN, too. Many "
+    "means are thousands of spreads from zero.",
     points=3,
     function="merge",
     make_launch=make_launch,

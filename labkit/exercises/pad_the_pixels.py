@@ -38,7 +38,7 @@ EXERCISE = Exercise(
     points=2,
     function="padded_pixels",
     make_launch=make_launch,
-    sizes=((300, 3, 8), (77, 1, 4)),  # pixels, C, V
+    sizes=((300, 3, 8), (77, 1, 4), (40, 70, 81)),  # pixels, C, V
     random_sizes=(
         (range(129, 400), (2, 3, 5), range(6, 17)),
         ((1, 2, 5), range(6, 13), range(13, 33)),

@@ -9,9 +9,14 @@ TILE = 8
 
 
 def make_launch(rng, M, N, K):
-    tiles = -(-M // TILE) * -(-N // TILE) * -(-K // TILE)
+    blocks = -(-M // TILE) * -(-N // TILE)
+    tiles = blocks * -(-K // TILE)
     budgets = (
-        Budget("sectors loaded", 4 * TILE * tiles, "2 per row of a tile, which 8 neighbours load together"),
+        Budget(
+            "sectors loaded",
+            4 * TILE * tiles + 2 * TILE * blocks,
+            "2 per row of a tile of A, B or C, which 8 neighbours load together",
+        ),
         Budget(BARRIERS, 2 * tiles, "one pair per iteration of each block"),
     )
     # without tiles, or without barriers, a second run must come out otherwise

@@ -14,6 +14,7 @@ def make_launch(rng, rows, columns):
     eps = np.float32(10 ** rng.uniform(-5, 0))
     spread = np.where(rng.random((rows, 1)) < 0.5, np.sqrt(eps), 10 ** rng.uniform(-3, 3, (rows, 1)))
     x = ((random_matrix(rng, rows, columns) + rng.uniform(-1, 1, (rows, 1))) * spread).astype(np.float32)
+    x[rng.random(rows) < 0.2] = 0  # rows whose mean square is eps alone
     (weight,) = random_matrix(rng, 1, columns)
     mean_square = (x.astype(float) ** 2).mean(1, keepdims=True)
     y = x / np.sqrt(mean_square + eps) * weight

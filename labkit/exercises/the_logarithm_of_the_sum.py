@@ -8,12 +8,14 @@ from labkit.exercises.problems import EPS, grid_for, last_block_size, random_mat
 from labkit.ladder import Expected
 
 BLOCK, WARP = (64,), 32
+MAX_LOGIT = 1e4
 
 
 def make_launch(rng, rows, columns):
     x = random_matrix(rng, rows, columns) * (10 ** rng.uniform(-1, 1.5, columns))
     x = np.where(rng.random(columns) < 0.3, np.sort(x, 0), x)  # a new maximum at each step
-    x = (x + 10 ** rng.uniform(1, 4, columns) * rng.choice((-1, 1), columns)).astype(np.float32)
+    x = x + 10 ** rng.uniform(1, 4, columns) * rng.choice((-1, 1), columns)
+    x = np.where(rng.random(columns) < 0.3, rng.uniform(-MAX_LOGIT, MAX_LOGIT, x.shape), x).astype(np.float32)
     masked = rng.random((rows, columns)) < rng.choice((0, 0.1, 0.5), columns)
     masked |= np.arange(rows)[:, None] < np.where(rng.random(columns) < 0.2, rng.integers(1, rows + 1, columns), 0)
     x[masked] = -np.inf

@@ -16,13 +16,15 @@ EMPTY_SHARE = 0.3  # of the parts
 def make_launch(rng, parts, rows):
     max_lse = MAX_LSE * np.where(rng.random(rows) < 0.2, 10, 1)
     lse = rng.uniform(-max_lse, max_lse) + 10 ** rng.uniform(-1, 2, rows) * rng.standard_normal((parts, rows))
+    spread = rng.random(rows) < 0.3  # rows with log-sum-exps of all sizes
+    lse = np.where(spread, rng.uniform(-max_lse, max_lse, lse.shape), lse)
     lse = np.where(rng.random(rows) < 0.3, np.sort(lse, 0), lse)
     lse[0, rng.random(rows) < 0.3] += 300  # whose exponential overflows
     lse = lse.astype(np.float32)
     O = rng.standard_normal((parts, rows, HEAD_DIM), np.float32)
     empty = draw_empty_parts(rng, parts, rows)
     lse[empty] = -np.inf
-    leftovers = np.array((np.inf, -np.inf, 3e38, -1.0, 0.0), np.float32)  # uninitialised numbers
+    leftovers = np.array((np.nan, np.inf, -np.inf, 3e38, -1.0, 0.0), np.float32)  # uninitialised numbers
     O[empty] = rng.choice(leftovers, (empty.sum(), HEAD_DIM))
 
     valid_lse = np.where(empty, -np.inf, lse.astype(float))

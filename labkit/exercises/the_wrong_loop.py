@@ -15,7 +15,7 @@ EXERCISE = Exercise(
     points=2,
     function="product",
     make_launch=make_launch,
-    sizes=((5, 9, 7), (12, 3, 8)),  # M, N, K
+    sizes=((5, 9, 7), (12, 3, 8), (4, 2, 1)),  # M, N, K
     random_sizes=(
         (range(13, 30, 2), range(11, 30, 2), range(11, 30, 2)),
         ((1,), Above(30), (1, 2, 3)),

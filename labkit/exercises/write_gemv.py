@@ -34,5 +34,5 @@ EXERCISE = Exercise(
     function="my_gemv",
     make_launch=make_launch,
     sizes=((11, 96), (20, 45)),  # M, N
-    random_sizes=((range(13, 40, 2), range(97, 200, 2)), ((1,), Above(200)), (Above(40), (1, 2, 31))),
+    random_sizes=((range(13, 40, 2), range(97, 200, 2)), ((1,), Above(200)), (Above(40), (1, 2, 31)), ((3, 5), (0,))),
 )

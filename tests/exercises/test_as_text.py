@@ -7,11 +7,13 @@ from exercise_cells import cell
 from sampling import sampled
 
 from labkit import check, cuda, exercises, places, ptx
+from labkit.checking.as_text import AnswerReader
 from labkit.checking.setup_cells import read_setup_cells
 from labkit.checking.source import run_cell
 from labkit.exercises import exercise, exercise_ids
 
 IMPORTS = {"np": np, "cuda": cuda, "njit": numba.njit, "ptx": ptx}
+SETUP = "import numpy as np\nfrom labkit import cuda\n"
 LEAST = "LEAST = np.finfo(np.float32).min\n\n\n"
 ZERO = "ZERO = np.float32(0.0)\n\n\n"
 SAXPY = cell("write-saxpy").replace("+ y[i]", "+ y[i] + ZERO")
@@ -69,6 +71,29 @@ def test_a_constant_that_only_running_the_cell_tells_is_named_with_its_value():
     verdict = checked("write-saxpy", "ZERO = sum([])\n\n\n" + SAXPY)
     assert "Line 1, `ZERO = sum([])`: the value of `ZERO` is not known" in verdict.grading_problem
     assert verdict.grading_problem.endswith("Here that is `ZERO = 0`.")
+
+
+@pytest.mark.parametrize(
+    ("written", "tuple_"),
+    [
+        ("np.array([0.5, 2], np.float32)", "(np.float32(0.5), np.float32(2))"),
+        ("np.array((0.5, 2), dtype=np.float32)", "(np.float32(0.5), np.float32(2))"),
+        ("np.asarray([1, 2, 3])", "(1, 2, 3)"),
+        ("[7]", "(7,)"),
+    ],
+)
+def test_an_array_of_numbers_is_to_be_a_tuple(written, tuple_):
+    text = cell("write-saxpy").replace("+ y[i]", "+ y[i] * ONE[0]")
+    message = AnswerReader([SETUP]).read(exercise("write-saxpy"), f"ONE = {written}\n\n\n{text}").message
+    assert message.startswith(f"Line 1, `ONE = {written}`: the value of `ONE` is not known")
+    assert message.endswith(f"; write a tuple, `ONE = {tuple_}`.")
+    assert AnswerReader([SETUP]).read(exercise("write-saxpy"), f"ONE = {tuple_}\n\n\n{text}") is None
+
+
+def test_a_long_array_is_to_be_a_tuple_too():
+    text = "ONE = np.array(" + repr([1] * 100) + ")\n\n\n" + cell("write-saxpy").replace("+ y[i]", "+ y[i] * ONE[0]")
+    message = AnswerReader([SETUP]).read(exercise("write-saxpy"), text).message
+    assert message.endswith("; write a tuple, `ONE = (1, ...)`.")
 
 
 def test_a_function_that_its_text_does_not_define_is_told_so():

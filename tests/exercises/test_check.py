@@ -14,6 +14,7 @@ from labkit.checking.source import run_cell
 from labkit.exercises import exercise
 
 
+@cuda.jit
 def saxpy(x, y, out):
     out[0] = x[0]
 
@@ -51,6 +52,14 @@ def test_an_unknown_exercise_is_refused_in_a_sentence(id):
 def test_a_mistyped_exercise_gets_the_name_that_was_meant():
     with pytest.raises(ValueError, match="such as 'write-saxpy'"):
         check("write-saxpi", saxpy)
+
+
+def test_a_plain_function_is_told_its_decorator():
+    for id, decorator in (("write-saxpy", "@cuda.jit"), ("order-the-loops", "@njit")):
+        assert cell(id).count(f"{decorator}\n") == 1
+        verdict = check(id, function(id, cell(id).replace(f"{decorator}\n", "")))
+        assert (verdict.reason, verdict.points) == ("not a kernel", 0)
+        assert f"is a plain Python function: write `{decorator}` in the line above its `def`." in verdict.message
 
 
 def test_a_blank_names_the_line_that_still_waits():

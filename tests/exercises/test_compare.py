@@ -55,6 +55,13 @@ def test_a_changed_input_is_named(launch):
     assert (wrong.name, wrong.reason) == ("x", "input changed")
 
 
+def test_an_input_may_hold_nan():
+    x = np.array([1, np.nan, np.inf], np.float32)
+    launch = Launch("a launch", (x, unwritten_array((4, 6)), 7), {1: expect(VALUE)})
+    assert compared(launch, VALUE) is None
+    assert compared(launch, VALUE, x=np.array([np.nan, 1, np.inf], np.float32)).reason == "input changed"
+
+
 def test_an_element_never_written_is_named(launch):
     C = VALUE.astype(np.float32)
     C[1, 2] = unwritten_array(())

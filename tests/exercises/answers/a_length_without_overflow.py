@@ -83,6 +83,40 @@ def length(X, result):
         result[row] = largest * sqrt(total)
 """
 
+_BY_POWERS_OF_TWO = """
+from math import sqrt
+
+UP, DOWN = np.float32(2.0**64), np.float32(2.0**-64)
+
+
+@cuda.jit(device=True)
+def hypotenuse(a, b):
+    longer, shorter = max(a, b), min(a, b)
+    if longer == np.float32(0):
+        return longer
+    return longer * sqrt(np.float32(1) + (shorter / longer) * (shorter / longer))
+
+
+@cuda.jit
+def length(X, result):
+    row, lane = cuda.blockIdx.x, cuda.threadIdx.x
+    small = medium = large = np.float32(0)
+    for i in range(lane, X.shape[1], 32):
+        size = abs(X[row, i])
+        if size > np.float32(1e15):
+            large += (size * DOWN) * (size * DOWN)
+        elif size > np.float32(1e-15):
+            medium += size * size
+        else:
+            small += (size * UP) * (size * UP)
+    for away in (16, 8, 4, 2, 1):
+        small += cuda.shfl_xor_sync(0xFFFFFFFF, small, away)
+        medium += cuda.shfl_xor_sync(0xFFFFFFFF, medium, away)
+        large += cuda.shfl_xor_sync(0xFFFFFFFF, large, away)
+    if lane == 0:
+        result[row] = hypotenuse(hypotenuse(sqrt(large) * UP, sqrt(medium)), sqrt(small) * DOWN)
+"""
+
 VARIANTS = (
     Answer("the stub: squares as they are", "result", cell=_STUB),
     Answer("nothing is rescaled", "result", ((_MOVED, "total += np.float32(1)"),)),
@@ -119,6 +153,7 @@ VARIANTS = (
 )
 
 RIGHT = (
+    right("three sums, scaled by powers of two", cell=_BY_POWERS_OF_TWO),
     right("from the last element on", ("range(lane, X.shape[1], 32)", "range(X.shape[1] - 1 - lane, -1, -32)")),
     right("rescaled where it is worth it", ("if size > scale:", "if size > scale * np.float32(2):")),
     right("at least as large", ("if size > scale:", "if size >= scale and size > np.float32(0):")),
@@ -230,6 +265,16 @@ WRONG = (
         (
             "        total += cuda.shfl_xor_sync(0xFFFFFFFF, total, away)\n",
             "        total += cuda.shfl_xor_sync(0xFFFFFFFF, total, away) if away < 16 else np.float32(0)\n",
+        ),
+    ),
+    wrong(
+        "relative to the first value that is not 0",
+        (
+            "        if size > scale:\n"
+            "            total = total * (scale / size) * (scale / size) + np.float32(1)\n"
+            "            scale = size\n",
+            "        if scale == np.float32(0):\n            scale = size\n"
+            "            total = np.float32(size > np.float32(0))\n",
         ),
     ),
     wrong("the largest alone", ("result[row] = largest * sqrt(total)", "result[row] = largest")),

@@ -132,6 +132,13 @@ def merge(maxima, totals, maximum, total):
 )
 
 WRONG = (
+    wrong(
+        "sums relative to the first maximum",
+        ("m, s = np.float32(0), np.float32(0)", "m = s = first = np.float32(0)"),
+        ("s = s * exp(m - larger) + its_s * exp(its_m - larger)", "s += its_s * exp(its_m - first)"),
+        ("m, s = its_m, its_s\n", "m, s, first = its_m, its_s, its_m\n"),
+        ("maximum[r], total[r] = m, s", "maximum[r], total[r] = m, s * exp(first - m)"),
+    ),
     wrong("the rows that are published", ("if r < maximum.size:", "if r < min(maximum.size, 80):")),
     wrong("the parts that are published", ("range(maxima.shape[0])", "range(min(maxima.shape[0], 12))")),
     wrong("an even number of parts", ("range(maxima.shape[0])", "range(max(1, maxima.shape[0] // 2 * 2))")),

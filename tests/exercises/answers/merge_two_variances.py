@@ -293,6 +293,12 @@ WRONG = (
             "np.float32(np.float16(away * away * total * share / (total + n))) * (total + n) + its_squares",
         ),
     ),
+    wrong(
+        "empty parts by products",
+        ("if n > np.float32(0):", "if True:"),
+        ("share = n / (total + n)", "share = n / max(total + n, np.float32(1))"),
+        ("its_squares + away", "its_squares * min(n, np.float32(1)) + away"),
+    ),
     wrong("the squares of a later empty part", ("if n > np.float32(0):", "if total + n > np.float32(0):")),
     wrong("empty where the mean is seven", ("if n > np.float32(0):", "if its_mean != np.float32(7):")),
     wrong("empty where there are no squares", ("if n > np.float32(0):", "if its_squares > np.float32(0):")),

@@ -27,6 +27,7 @@ VARIANTS = (
         (("    K, M = A.shape\n", "    K, M = A.shape[0], min(600, A.shape[1])\n"),),
     ),
     Answer("a length of the book's", "result", (("    N = B", "    K = min(600, K)\n    N = B"),)),
+    Answer("a plain function", "not a kernel", (("@njit\n", ""),)),
     Answer("k outermost", "solved", ((_ORDER, _order("k", "i", "j")),)),
 )
 

@@ -80,6 +80,7 @@ RIGHT = (
 
 WRONG = (
     wrong("the taps that are published", ("taps[t] = w[t] if t < S", "taps[t] = w[t] if t < min(S, 12)")),
+    wrong("fewer taps than a tile has points", ("taps[t] = w[t] if t < S", "taps[t] = w[t] if t < min(S, T - 1)")),
     wrong("at least two taps", ("t, S = cuda.threadIdx.x, w.size", "t, S = cuda.threadIdx.x, max(w.size, 2)")),
     wrong("the first point left out", ("0 <= begin + t < x.size", "0 < begin + t < x.size")),
     wrong("the last point left out", ("0 <= begin + t < x.size", "0 <= begin + t < x.size - 1")),

@@ -124,6 +124,7 @@ def padded_pixels(x, y):
 
 WRONG = (
     wrong("three channels", ("if c < C else", "if c < min(C, 3) else")),
+    wrong("at most 64 channels", ("if c < C else", "if c < min(C, 64) else")),
     wrong("the last channel left out of many", ("if c < C else", "if c < C - (C > 5) else")),
     wrong("the pixels that are published", ("if pixel < y.shape[0]", "if pixel < min(y.shape[0], 400)")),
     wrong("vectors of at most 8", ("i // V, i % V", "i // min(V, 8), i % min(V, 8)")),

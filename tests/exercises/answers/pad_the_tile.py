@@ -24,6 +24,16 @@ VARIANTS = (
 )
 
 RIGHT = (
+    right(
+        "one row of 32 * 33 words",
+        ("(TILE, WIDTH)", "32 * 33"),
+        ("tile[y, x] =", "tile[y * WIDTH + x] ="),
+        ("= tile[x, y]", "= tile[x * WIDTH + y]"),
+    ),
+    right(
+        "threadIdx by another name",
+        ("x, y = cuda.threadIdx.x, cuda.threadIdx.y", "t = cuda.threadIdx\n    x, y = t.x, t.y"),
+    ),
     right("a width from the ceiling", ("WIDTH = TILE + 1", "import math\nWIDTH = math.ceil(TILE * 33 / 32)")),
     right("a width in steps", ("WIDTH = TILE + 1", "WIDTH = TILE\nWIDTH += 1")),
 )

@@ -80,11 +80,11 @@ VARIANTS = (
         ((WAIT + "            cuda.syncthreads()\n", "            cuda.syncthreads()\n" + WAIT),),
     ),
     Answer("no groups", "in-flight", ((COMMIT, ""),)),
-    Answer("groups of the first steps alone", "in-flight", ((COMMIT, "        if step < steps:\n    " + COMMIT),)),
+    Answer("groups of the first steps alone", "in-flight", ((COMMIT, "        if step < k_tiles:\n    " + COMMIT),)),
     Answer("no barrier after the wait", "race", ((WAIT + "            cuda.syncthreads()\n", WAIT),)),
     Answer("no barrier after the product", "race", ((LAST, "    col ="),)),
     Answer("the wrong stage", "in-flight", (("(step - AHEAD) % STAGES", "step % STAGES"),)),
-    Answer("a step too few", "result", (("range(AHEAD + steps)", "range(AHEAD + steps - 1)"),)),
+    Answer("a step too few", "result", (("range(AHEAD + k_tiles)", "range(AHEAD + k_tiles - 1)"),)),
     Answer("waiting for everything", "solved", ((WAIT, WAIT.replace("AHEAD", "0")),)),
     Answer("waiting for one group more", "solved", ((WAIT, WAIT.replace("AHEAD", "1")),)),
 )
@@ -92,7 +92,7 @@ VARIANTS = (
 RIGHT = (right("waiting for everything", ("cp_async_wait(AHEAD)", "cp_async_wait(0)")),)
 
 WRONG = (
-    wrong("the longest sum that is published", ("steps = A.shape[1] // 8", "steps = min(A.shape[1] // 8, 10)")),
+    wrong("the longest sum that is published", ("k_tiles = A.shape[1] // 8", "k_tiles = min(A.shape[1] // 8, 10)")),
     wrong(
         "a wait in the first steps alone",
         (

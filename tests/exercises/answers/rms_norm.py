@@ -86,6 +86,16 @@ VARIANTS = (
 )
 
 RIGHT = (
+    right(
+        "functions inside",
+        (
+            "    total = np.float32(0)\n    for i in",
+            "    square = lambda value: value * value\n\n    def scaled(i):\n"
+            "        return shared[i] * scale * weight[i]\n\n    total = np.float32(0)\n    for i in",
+        ),
+        ("total += value * value", "total += square(value)"),
+        ("y[row, i] = shared[i] * scale * weight[i]", "y[row, i] = scaled(i)"),
+    ),
     right("a division for each", ("shared[i] * scale * weight[i]", "shared[i] * (weight[i] * scale)")),
     right("by xor", ("cuda.shfl_down_sync", "cuda.shfl_xor_sync")),
     right("scaled where it is kept", ("        shared[i] = value\n", "        shared[i] = value * np.float32(1)\n")),
@@ -212,6 +222,7 @@ def rms_norm(x, weight, y, eps):
 )
 
 WRONG = (
+    wrong("no row of zeros", ("+ eps)", "+ (eps if total > np.float32(0) else np.float32(0)))")),
     wrong("the columns that are published", ("    columns = x.shape[1]\n", "    columns = min(x.shape[1], 300)\n")),
     wrong("an even number of columns", ("    columns = x.shape[1]\n", "    columns = x.shape[1] // 2 * 2\n")),
     wrong("rows that are published", ("row, t, threads = cuda.blockIdx.x", "row, t, threads = cuda.blockIdx.x % 8")),

@@ -79,6 +79,11 @@ WRONG = (
     wrong("the rest more", *_same_by_stride("R - stride + H % stride", "S - stride + W % stride")),
     wrong("an even image where the stride is 2", ("(P - 1) * stride + R - H", "H - stride + R - H")),
     wrong("strides of 1 and 2", ("(Q - 1) * stride + S - W", "(Q - 1) * min(stride, 2) + S - W")),
+    wrong(
+        "no zeros where the stride is larger than the filter",
+        ("top = max(0,", "top = 0 if stride > R else max(0,"),
+        ("left = max(0,", "left = 0 if stride > S else max(0,"),
+    ),
     wrong("square images", ("(W + stride - 1) // stride", "(H + stride - 1) // stride")),
     wrong("square filters", ("(Q - 1) * stride + S - W", "(Q - 1) * stride + R - W")),
     wrong("the channels that are published", ("range(C)", "range(min(C, 3))"), ("range(R)", "range(min(R, 4))")),

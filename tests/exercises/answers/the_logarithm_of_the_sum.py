@@ -199,6 +199,9 @@ def log_sum_exp(x, result):
 )
 
 WRONG = (
+    wrong(
+        "relative to the first logit", ("if value > maximum:", "if value > maximum and maximum < np.float32(-2e38):")
+    ),
     wrong("the columns that are published", ("if c < result.size:", "if c < min(result.size, 80):")),
     wrong("the rows that are published", ("range(x.shape[0])", "range(min(x.shape[0], 60))")),
     wrong("an even number of rows", ("range(x.shape[0])", "range((x.shape[0] + 1) // 2 * 2 - 1)")),

@@ -173,6 +173,13 @@ WRONG = (
     ),
     wrong("rows of nothing are NaN", ("if j < allowed:", "if j < max(allowed, 1):")),
     wrong(
+        "relative to a lane's first logit",
+        (
+            "        larger = max(maximum, value)\n",
+            "        larger = value if maximum < np.float32(-2e38) and value > np.float32(-np.inf) else maximum\n",
+        ),
+    ),
+    wrong(
         "tiny shares left out",
         (
             "exp(S[row, j] - largest) / total",

@@ -180,6 +180,10 @@ def merge_split(O_parts, lse_parts, O, lse):
 )
 
 WRONG = (
+    wrong(
+        "relative to the first log-sum-exp",
+        ("larger = max(most, of_part)", "larger = most if most > np.float32(-np.inf) else of_part"),
+    ),
     wrong("the parts that are published", ("range(lse_parts.shape[0])", "range(min(lse_parts.shape[0], 12))")),
     wrong("the rows that are published", ("if row < lse.size:", "if row < min(lse.size, 14):")),
     wrong("an even number of parts", ("range(lse_parts.shape[0])", "range(max(1, lse_parts.shape[0] // 2 * 2))")),

@@ -29,6 +29,14 @@ AT_ONCE = "            ptx.cp_async_wait(0)\n            ptx.mbarrier_arrive(ful
 
 VARIANTS = (
     Answer("a first maximum that some scores do not reach", "result", (("np.float32(-np.inf)", "np.float32(-1e4)"),)),
+    Answer("a first maximum a little above minus infinity", "result", (("np.float32(-np.inf)", "np.float32(-1e5)"),)),
+    Answer("one lane waits until a tile has come", "race", ((FULL, FULL.replace("ptx.mb", BY_ONE.format(""))),)),
+    Answer("one lane waits until a stage is free", "race", ((EMPTY, EMPTY.replace("ptx.mb", BY_ONE.format(""))),)),
+    Answer(
+        "one lane waits until a tile has come, then its warp meets",
+        "solved",
+        ((FULL, FULL.replace("ptx.mb", BY_ONE.format("")) + "            cuda.syncwarp()\n"),),
+    ),
     Answer("the stub", "deadlock", ((TAIL, ""), (BACK, ""), (FULL, FULL + BACK))),
     Answer("the missing one alone", "race", ((BACK, ""), (FULL, FULL + BACK))),
     Answer("the early one alone", "deadlock", ((TAIL, ""),)),

@@ -128,6 +128,18 @@ WRONG = (
         "weights relative to at most 80",
         ("found = part_max >", "part_max = min(part_max, np.float32(80))\n        found = part_max >"),
     ),
+    wrong(
+        "weights relative to the smallest score",
+        (
+            "        part_max = score\n",
+            "        part_max = score if score > np.float32(-np.inf) else np.float32(3e38)\n",
+        ),
+        (
+            "part_max = max(part_max, cuda.shfl_xor_sync(ALL_LANES, part_max, 1 << step))\n",
+            "part_max = min(part_max, cuda.shfl_xor_sync(ALL_LANES, part_max, 1 << step))\n",
+        ),
+        ("found = part_max > np.float32(-np.inf)", "found = part_max < np.float32(2e38)"),
+    ),
     wrong("the logarithm of 2", (LSE, LSE.replace("log(row_sum)", "log(row_sum) / np.float32(0.6931472)"))),
     wrong("powers of 2", (WEIGHT, "p = np.float32(2) ** (score - part_max) if found else np.float32(0)")),
 )

@@ -39,6 +39,7 @@ VARIANTS = (
     ),
     Answer("whole arrays", "refused", (("out[i] = a * x[i] + y[i]", "out = a * x + y"),)),
     Answer("a loop with a grid's stride", "solved", cell=_STRIDE),
+    Answer("a plain function", "not a kernel", (("@cuda.jit\n", ""),)),
 )
 
 RIGHT = (
@@ -54,6 +55,22 @@ RIGHT = (
     right("another name for cuda", ("@cuda.jit", "from numba import cuda as nc\n\n\n@cuda.jit")),
     right("decorated by a call", ("@cuda.jit", "@cuda.jit()")),
     right("decorated with an option", ("@cuda.jit", "@cuda.jit(fastmath=False)")),
+    right("a power of two", ("a * x[i]", "np.float32(2.0**64) * (a * (x[i] / np.float32(2.0**64)))")),
+    right(
+        "threadIdx by another name",
+        ("i = cuda.grid(1)", "t = cuda.threadIdx\n    i = t.x + cuda.blockIdx.x * cuda.blockDim.x"),
+    ),
+    right(
+        "a function inside",
+        ("    i = cuda.grid(1)", "    def axpy(x, y):\n        return a * x + y\n\n    i = cuda.grid(1)"),
+        ("a * x[i] + y[i]", "axpy(x[i], y[i])"),
+    ),
+    right(
+        "a lambda inside",
+        ("    i = cuda.grid(1)", "    scaled = lambda x: a * x\n    i = cuda.grid(1)"),
+        ("a * x[i]", "scaled(x[i])"),
+    ),
+    right("an assertion", ("        out[i] =", "        assert i < x.size\n        out[i] =")),
     right("a docstring", ("    i = cuda.grid(1)", '    """out = a x + y"""\n    i = cuda.grid(1)')),
     right(
         "a helper",

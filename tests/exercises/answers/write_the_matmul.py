@@ -52,6 +52,11 @@ RIGHT = (
 )
 
 WRONG = (
+    wrong(
+        "at least one product",
+        ("total = np.float32(0)", "total = A[row, 0] * B[0, col]"),
+        ("range(A.shape[1])", "range(1, A.shape[1])"),
+    ),
     wrong("the size of alpha", ("alpha * total", "abs(alpha) * total")),
     wrong("alpha of 0 taken for 1", ("alpha * total", "(alpha if alpha != 0 else np.float32(1)) * total")),
     wrong("alpha of 1.5 at most", ("alpha * total", "min(alpha, np.float32(1.5)) * total")),
