@@ -3,7 +3,7 @@
 import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch
-from labkit.exercises.problems import grid_for
+from labkit.exercises.problems import grid_for, one_thread_per_element
 from labkit.exercises.tiles_of_a_line import Line
 
 BLOCK = (32,)
@@ -26,6 +26,7 @@ def make_launch(rng, tiles):
             Budget("global loads", 8 * tiles, "4 pixels and 4 numbers of U per tile", {"x": 4 * tiles}),
             NO_FLOAT64,
         ),
+        duties=(one_thread_per_element((tiles,), BLOCK),),
     )
 
 

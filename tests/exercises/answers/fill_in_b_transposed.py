@@ -78,4 +78,9 @@ SHORTCUTS = (
     ),
     shortcut("another's kernel", cell="from labkit.conv.winograd.s01_f2x2 import f2x2 as other_points\n"),
     shortcut("outputs of nothing", ("V[0, t], V[1, t], V[2, t], V[3, t] = v0, v1, v2, v3", "V[0, t] = v0")),
+    shortcut(
+        "one thread for all",
+        ("    t = cuda.grid(1)\n", ""),
+        ("    if t < V.shape[1]:\n", "    for t in range(V.shape[1] * (cuda.grid(1) == 0)):\n"),
+    ),
 )
