@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float, Float32
 
 from labkit.checking import Dependence, Duty
-from labkit.checking.budget import ACTIVE_THREADS
+from labkit.checking.budget import ACTIVE_THREADS, EXCHANGED
 from labkit.gemm.problem import error_bound, oracle
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import SHARED_LOADS
@@ -45,6 +45,11 @@ def one_thread_per_element(extent: tuple[int, ...], block: tuple[int, ...]) -> D
     """Require a thread of the last block for each of its elements; extent and block are those of `grid_for`."""
     sizes = (last_block_size(size, threads) for size, threads in zip(extent, block, strict=True))
     return shared_among_threads(prod(sizes), most_per_thread=1)
+
+
+def exchanged_among_threads(elements: int) -> Duty:
+    """Require that threads of the last block load what others stored for at least half of its elements."""
+    return Duty(EXCHANGED, elements // 2, "let the threads exchange elements through shared memory")
 
 
 def grid_for(extent: tuple[int, ...], block: tuple[int, ...]) -> tuple[int, ...]:
