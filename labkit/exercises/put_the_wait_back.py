@@ -24,7 +24,8 @@ def make_launch(rng, M, N, K):
 
 EXERCISE = Exercise(
     title="Put the wait back",
-    task="The warps multiply tiles that are still on their way. Add what is missing, and let AHEAD tiles stay in flight.",
+    task="The warps multiply tiles that are still on their way. Add what is missing, and let AHEAD tiles stay in "
+    "flight.",
     points=2,
     function="copied_ahead",
     make_launch=make_launch,
