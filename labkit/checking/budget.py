@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-import numpy as np
-
+from labkit.checking.last_block import count_exchanged, count_threads
 from labkit.loops.loop_trace import LoopSite, LoopTrace
 from labkit.trace import TENSOR, SiteCounters, Trace
 
@@ -18,7 +17,15 @@ TENSOR_FLOPS = "FLOPs on tensor cores"
 PLAIN_FLOPS = "FLOPs outside of tensor cores"
 BARRIERS = "barriers"
 EXPOSED_LOADS = "% of the shared loads with no copy in flight"
-ACTIVE_THREADS = "threads of the last block at work"  # those that load or store global memory
+ACTIVE_THREADS = "threads of the last block at work"
+LOADING_THREADS = "threads of the last block that load global memory"
+FILLING_THREADS = "threads of the last block that fill shared memory"
+EXCHANGED = "shared loads in the last block of what another thread stored"
+THREAD_COUNTERS = {  # name: memory space, and the kinds of access by which a thread counts
+    ACTIVE_THREADS: ("global", ("load", "store", "atomic")),
+    LOADING_THREADS: ("global", ("load", "atomic")),
+    FILLING_THREADS: ("shared", ("store", "atomic")),
+}
 SITE_COUNTERS = {  # name: memory space, kind of access, and what is added up over all sites
     "global loads": ("global", "load", "elements"),
     "global stores": ("global", "store", "elements"),
@@ -57,8 +64,10 @@ def read_counter(counter: str, trace: Trace | LoopTrace) -> int:
         return counters.flops_by_dtype.get("float64", 0)
     if counter == BARRIERS:
         return counters.barriers
-    if counter == ACTIVE_THREADS:
-        return _active_threads(trace)
+    if counter in THREAD_COUNTERS:
+        return count_threads(trace, *THREAD_COUNTERS[counter])
+    if counter == EXCHANGED:
+        return count_exchanged(trace)
     if counter == EXPOSED_LOADS:
         return _percent_exposed(trace)
     if counter in (TENSOR_FLOPS, PLAIN_FLOPS):
@@ -71,15 +80,6 @@ def _percent_exposed(trace):
     loads = [counters for counters in trace.sites if counters.site.space == "shared" and counters.site.kind == "load"]
     total = sum(counters.accesses for counters in loads)
     return -(-100 * sum(counters.alone for counters in loads) // total) if total else 0
-
-
-def _active_threads(trace):
-    samples = trace.samples
-    last_block = samples.blocks.index(tuple(size - 1 for size in trace.grid))
-    is_global = np.array([counters.site.space == "global" for counters in trace.sites] + [False])  # -1 is a barrier
-    rows = (samples.block == last_block) & is_global[samples.site]
-    active, warps = samples.index[rows] >= 0, samples.warp[rows]
-    return sum(int(active[warps == warp].any(0).sum()) for warp in np.unique(warps))
 
 
 def read_site_counter(counter: str, counters: SiteCounters | LoopSite) -> int:

@@ -171,6 +171,7 @@ class _Judgement:
             self.trace = self._simulate(simulate_backwards, launch)
             _check_findings(self.trace)
             _check_outputs(launch, self.trace, names)
+            _check_duties(launch, self.trace)
         except KernelError as error:
             raise _Fault("refused", f"{OTHER_ORDER}, it stopped: {error}", error.line) from None
         except _Fault as fault:

@@ -33,12 +33,16 @@ NO_ARITHMETIC = Duty(PLAIN_FLOPS, at_least=0, why="a copy computes nothing", at_
 
 @dataclass(frozen=True)
 class InputDependence:
-    """An input that must influence the result: a second run with another value for it must not give the same result."""
+    """An input that must influence the result: a second run with another value for it must not give the same result.
+
+    With `is_equal` the other value is equally good, and the second run must give the same result.
+    """
 
     argument: int  # position of the input
     make_other: Callable[[np.random.Generator, np.ndarray], np.ndarray]  # from the input to the other value
     tried: str  # the other value in words that follow "In a second run, with"
     why: str  # advice to the learner
+    is_equal: bool = False
 
     def find_shortfall(self, rng: np.random.Generator, names: list[str], launch: Any, run: RunDisturbed) -> str:
         """Return what the second run shows to be missing as a sentence, "" if the result depends on the input."""
@@ -46,9 +50,11 @@ class InputDependence:
         args[self.argument] = self.make_other(rng, args[self.argument])
         trace = run(tuple(args), Disturbance())
         ((position, expected),) = launch.outputs.items()
-        if trace is None or not (np.abs(trace.outputs[position] - expected.value) <= expected.bound).all():
+        is_same = trace is not None and (np.abs(trace.outputs[position] - expected.value) <= expected.bound).all()
+        if is_same == self.is_equal:
             return ""
-        return f"In a second run, with {self.tried}, {names[position]} came out as before: {self.why}."
+        outcome = "as before" if is_same else "wrong"
+        return f"In a second run, with {self.tried}, {names[position]} came out {outcome}: {self.why}."
 
 
 @dataclass(frozen=True)

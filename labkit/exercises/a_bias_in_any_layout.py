@@ -36,7 +36,7 @@ def make_launch(rng, N, C, pixels, V):
             Budget("sectors stored", -(-x.size // 8), "each sector of y once"),
             NO_FLOAT64,
         ),
-        duties=(shared_among_threads(last_block_size(x.size, THREADS), most_per_thread=4),),
+        duties=(shared_among_threads(last_block_size(x.size, THREADS), most_per_thread=1),),
     )
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
-from labkit.exercises.problems import EPS, grid_for
+from labkit.exercises.problems import EPS, grid_for, one_thread_per_element
 from labkit.ladder import Expected
 
 LANES, RUNS = 32, 4  # threads of a block along the channels, and along the runs of a row
@@ -36,6 +36,7 @@ def make_launch(rng, H, W, C):
             Budget("global stores", H * W * C, "each output once"),
             NO_FLOAT64,
         ),
+        duties=(one_thread_per_element((C, -(-W // RUN)), (LANES, RUNS)),),
     )
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
 from labkit.conv.winograd.problem import Forward2x2
 from labkit.conv.winograd.transforms import as_float32, transforms
-from labkit.exercises.problems import grid_for
+from labkit.exercises.problems import grid_for, one_thread_per_element
 from labkit.ladder import Expected
 
 BLOCK = 8, 4
@@ -38,6 +38,7 @@ def make_launch(rng, H, W, pad):
             Budget("global stores", P * Q, "each output once"),
             NO_FLOAT64,
         ),
+        duties=(one_thread_per_element(tiles[::-1], BLOCK),),
     )
 
 

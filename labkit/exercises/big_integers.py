@@ -3,14 +3,14 @@
 import numpy as np
 
 from labkit.checking import NO_FLOAT64, Budget, Duty, Exercise, InputDependence, Launch, unwritten_array
+from labkit.checking.budget import EXCHANGED, LOADING_THREADS, PLAIN_FLOPS
 from labkit.exercises.bit_reversal import roots_of_unity
+from labkit.exercises.problems import shared_among_threads
 from labkit.ladder import Expected
 from labkit.table import count_text
 
 THREADS = 128
 MIN_POINTS = 64  # from here on no transform is right without its roots
-TRIED = "`roots` in another order"
-WHY = "multiply by transforms that take their roots from there"
 
 
 def make_launch(rng, a_digits, b_digits, nines):
@@ -19,6 +19,12 @@ def make_launch(rng, a_digits, b_digits, nines):
     value = np.array([int(digit) for digit in reversed(str(product).zfill(a_digits + b_digits))], float)
     bits = max(1, (a_digits + b_digits - 1).bit_length())
     points = 2**bits
+    is_long = points >= MIN_POINTS
+    transforms = (
+        Duty(PLAIN_FLOPS, 5 * points * bits, "those of one transform, and there are two or three"),
+        Duty(EXCHANGED, points * bits // 2, "the passes of one transform, each of which exchanges points"),
+        shared_among_threads(min(THREADS, points // 2), most_per_thread=2, counter=LOADING_THREADS),
+    )
     return Launch(
         label=f"{count_text(a_digits, 'digit')} times {b_digits}{', all of them 9' if nines else ''}, {points} points",
         args=(a, b, unwritten_array((a_digits + b_digits,), np.int32), roots_of_unity(points)[: points // 2], bits),
@@ -36,14 +42,28 @@ def make_launch(rng, a_digits, b_digits, nines):
             Budget("shared loads", 12 * points * (bits + 2), "those of three transforms, and 24 per point"),
             NO_FLOAT64,
         ),
-        duties=(Duty("barriers", 2 * bits, "two transforms, with one after each pass"),),
-        dependences=(InputDependence(3, reorder_roots, TRIED, WHY),) if points >= MIN_POINTS else (),
+        duties=(Duty("barriers", 2 * bits, "two transforms, with one after each pass"), *transforms * is_long),
+        dependences=ROOTS_MATTER * is_long,
     )
 
 
 def reorder_roots(rng, roots):
     """Permute the roots but the first, which is 1 and multiplies nothing."""
     return np.concatenate((roots[:1], rng.permutation(roots[1:])))
+
+
+def take_other_root(rng, roots):
+    """Take the powers of another primitive root, whose quarter and eighth turns are the same."""
+    points = 2 * len(roots)
+    powers = np.arange(len(roots)) * (1 + 8 * rng.integers(1, points // 8)) % points
+    return np.concatenate((roots, -roots))[powers]
+
+
+WHY = "multiply by transforms that take their roots from there"
+ROOTS_MATTER = (
+    InputDependence(3, reorder_roots, "`roots` in another order", WHY),
+    InputDependence(3, take_other_root, "the powers of another primitive root in `roots`", WHY, is_equal=True),
+)
 
 
 def _draw_digits(rng, count, nines):

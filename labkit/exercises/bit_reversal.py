@@ -3,7 +3,8 @@
 import numpy as np
 
 from labkit.checking import NO_FLOAT64, Budget, Exercise, Launch, unwritten_array
-from labkit.exercises.problems import EPS
+from labkit.checking.budget import LOADING_THREADS
+from labkit.exercises.problems import EPS, shared_among_threads
 from labkit.ladder import Expected
 from labkit.table import count_text
 
@@ -40,6 +41,7 @@ def make_launch(rng, lines, max_points):
             Budget("global stores", lines * 2 * points, "each point once"),
             NO_FLOAT64,
         ),
+        duties=(shared_among_threads(min(points, THREADS), most_per_thread=4, counter=LOADING_THREADS),),
     )
 
 

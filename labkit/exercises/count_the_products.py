@@ -3,7 +3,7 @@
 import numpy as np
 
 from labkit.checking import Above, Budget, Exercise, Launch, unwritten_array
-from labkit.exercises.problems import expect, grid_for
+from labkit.exercises.problems import expect, grid_for, one_thread_per_element
 
 BLOCK = (32,)
 LARGEST_TILE = 6  # outputs along a side
@@ -31,6 +31,7 @@ def make_launch(rng, layers, max_rows):
         grid=grid_for((layers,), BLOCK),
         block=BLOCK,
         budgets=(Budget("global stores", 2 * layers, "two numbers per layer"),),
+        duties=(one_thread_per_element((layers,), BLOCK),),
     )
 
 

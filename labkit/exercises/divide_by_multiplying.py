@@ -6,7 +6,7 @@ import numpy as np
 
 from labkit.checking import Above, Budget, Exercise, Launch, unwritten_array
 from labkit.checking.budget import FLOAT64
-from labkit.exercises.problems import expect, grid_for
+from labkit.exercises.problems import expect, grid_for, one_thread_per_element
 
 BLOCK = (64,)
 
@@ -33,6 +33,7 @@ def make_launch(rng, count, numerator, denominator):
             Budget("global stores", count, "each quotient once"),
             Budget(FLOAT64, 0, "whole numbers need none: float64 has 53 bits, and a product of these 64"),
         ),
+        duties=(one_thread_per_element((count,), BLOCK),),
     )
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch
-from labkit.exercises.problems import grid_for
+from labkit.exercises.problems import grid_for, one_thread_per_element
 from labkit.exercises.tiles_of_a_line import Line
 
 BLOCK = (32,)
@@ -13,11 +13,11 @@ G = np.array([[1 / 2, 0, 0], [-1, -1, -1], [1 / 2, 1, 2], [0, 0, 1]])
 B = np.array([[2, -3, 1, 0], [0, -2, 1, 0], [0, -1, 1, 0], [0, 2, -3, 1]], np.float64).T
 
 
-def make_launch(rng, tiles):
-    line = Line.draw(rng, A, G, B, channels=1, outputs=2 * tiles)
+def make_launch(rng, tiles, offset=0):
+    line = Line.draw(rng, A, G, B, channels=1, outputs=2 * tiles, offset=offset)
     x, U, V, y = line.make_arrays()
     return Launch(
-        label=f"{tiles} tile{'s'[: tiles > 1]}",
+        label=f"{tiles} tile{'s'[: tiles > 1]}" + ", and a U that no filter has" * offset,
         args=(x[0], U[:, 0], V[:, 0], y),
         outputs={2: line.expect_V(0), 3: line.expect_y()},
         grid=grid_for((tiles,), BLOCK),
@@ -26,6 +26,7 @@ def make_launch(rng, tiles):
             Budget("global loads", 8 * tiles, "4 pixels and 4 numbers of U per tile", {"x": 4 * tiles}),
             NO_FLOAT64,
         ),
+        duties=(one_thread_per_element((tiles,), BLOCK),),
     )
 
 
@@ -36,6 +37,6 @@ EXERCISE = Exercise(
     points=3,
     function="other_points",
     make_launch=make_launch,
-    sizes=((5,), (33,), (1,)),  # tiles
-    random_sizes=((Above(33),), (range(2, 33),)),
+    sizes=((5,), (33,), (1,), (9, 1)),  # tiles; 1 for a U that no filter has
+    random_sizes=((Above(33),), (range(2, 33), (0, 1))),
 )

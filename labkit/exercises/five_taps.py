@@ -4,7 +4,7 @@ import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch
 from labkit.conv.winograd.transforms import transforms
-from labkit.exercises.problems import grid_for
+from labkit.exercises.problems import grid_for, one_thread_per_element
 from labkit.exercises.tiles_of_a_line import Line
 
 BLOCK = (32,)
@@ -32,6 +32,7 @@ def make_launch(rng, channels, outputs, offset=0):
             Budget("global stores", V.size + outputs, "each element of V and y once"),
             NO_FLOAT64,
         ),
+        duties=(one_thread_per_element((tiles,), BLOCK),),
     )
 
 

@@ -2,7 +2,18 @@
 
 import numpy as np
 
-from labkit.checking import NO_ARITHMETIC, NO_FLOAT64, Above, Budget, Dependence, Exercise, Launch, unwritten_array
+from labkit.checking import (
+    NO_ARITHMETIC,
+    NO_FLOAT64,
+    Above,
+    Budget,
+    Dependence,
+    Duty,
+    Exercise,
+    Launch,
+    unwritten_array,
+)
+from labkit.checking.budget import FILLING_THREADS
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import COPIES
 
@@ -41,7 +52,7 @@ def make_launch(rng, N, H, W, R, S, stride, top, left):
             Budget("bank conflicts", 0, "store vector v of row i at place v ^ (i % 8)"),
             NO_FLOAT64,
         ),
-        duties=(NO_ARITHMETIC,),
+        duties=(NO_ARITHMETIC, Duty(FILLING_THREADS, BLOCK, "one vector per thread")),
         dependences=(
             Dependence(COPIES, why, lambda disturbance: [expect_rows(lambda rows: disturbance.disturb(COPIES, rows))]),
         ),

@@ -2,7 +2,7 @@
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
 from labkit.conv import Forward
-from labkit.exercises.problems import grid_for
+from labkit.exercises.problems import grid_for, one_thread_per_element
 from labkit.ladder import Expected
 from labkit.table import count_text
 
@@ -31,6 +31,7 @@ def make_launch(rng, groups, channels, filters, P, Q, R, S, dilation):
         grid=grid_for((K, Q, P), BLOCK),
         block=BLOCK,
         budgets=(Budget("global loads", problem.flops, "one pixel and one tap per product"), NO_FLOAT64),
+        duties=(one_thread_per_element((K, Q, P), BLOCK),),
     )
 
 

@@ -16,6 +16,7 @@ def make_launch(rng, M, N, K, alpha):
         Budget("shared loads", sum(shared_loads.values()), "TM + 1 for TM multiply-adds", shared_loads),
         Budget("global loads", sum(global_loads.values()), "each element of a tile once", global_loads),
         Budget("global stores", M * N, "each element of C once, when its sum is complete"),
+        Budget("sectors stored", 5 * M * -(-N // BN), "5 per row of a tile, whose neighbours a warp stores together"),
         Budget(BARRIERS, 2 * blocks * k_tiles, "two per iteration of each block, before its tiles are used and after"),
         NO_FLOAT64,
     )

@@ -3,8 +3,9 @@
 import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Dependence, Exercise, Launch, unwritten_array
+from labkit.checking.budget import LOADING_THREADS
 from labkit.conv import Forward
-from labkit.exercises.problems import grid_for
+from labkit.exercises.problems import grid_for, last_block_size, shared_among_threads
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import SHARED_LOADS
 
@@ -25,6 +26,7 @@ def make_launch(rng, P, Q):
 
     grid = grid_for((Q, P), (TILE_W, TILE_H))
     blocks, rows = int(np.prod(grid)), TILE_H + R - 1
+    last_rows, last_cols = last_block_size(P, TILE_H) + R - 1, last_block_size(Q, TILE_W) + S - 1
     x_loads, w_loads = blocks * rows * (TILE_W + S - 1), blocks * R * S
     return Launch(
         label=f"y {P} x {Q}, blocks of {TILE_W} x {TILE_H}",
@@ -51,6 +53,7 @@ def make_launch(rng, P, Q):
             ),
             NO_FLOAT64,
         ),
+        duties=(shared_among_threads(last_rows * last_cols, most_per_thread=4, counter=LOADING_THREADS),),
         dependences=(Dependence(SHARED_LOADS, "take each pixel from the tile in shared memory", expected_results),),
     )
 

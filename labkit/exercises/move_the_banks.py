@@ -2,7 +2,7 @@
 
 from labkit.checking import NO_ARITHMETIC, Above, Budget, Duty, Exercise, Launch, unwritten_array
 from labkit.checking.budget import SHARED_BYTES
-from labkit.exercises.problems import depends_on_tile, expect, random_matrix
+from labkit.exercises.problems import depends_on_tile, exchanged_among_threads, expect, last_block_size, random_matrix
 
 BM, BK = 64, 8
 
@@ -10,6 +10,7 @@ BM, BK = 64, 8
 def make_launch(rng, rows, columns):
     A = random_matrix(rng, rows, columns)
     grid = -(-columns // BK), -(-rows // BM)
+    last_elements = last_block_size(rows, BM) * last_block_size(columns, BK)
     few_sectors = Duty("sectors loaded", 0, "2 for the BK neighbours of each row", at_most=2 * rows * grid[0])
     return Launch(
         label=f"A {rows} x {columns}, tiles of {BM} x {BK}, {BM} threads",
@@ -22,7 +23,7 @@ def make_launch(rng, rows, columns):
             Budget("global loads", rows * columns, "each element once"),
             Budget("bank conflicts", 0, "none"),
         ),
-        duties=(NO_ARITHMETIC, few_sectors),
+        duties=(NO_ARITHMETIC, few_sectors, exchanged_among_threads(last_elements)),
         dependences=(depends_on_tile(A.T),),
     )
 

@@ -2,9 +2,12 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking.budget import ACTIVE_THREADS
 from labkit.exercises.problems import EPS, random_matrix
 from labkit.ladder import Expected
+
+WARP = 32
 
 
 def make_launch(rng, M, N):
@@ -16,8 +19,13 @@ def make_launch(rng, M, N):
         args=(X, Y, unwritten_array((M, 3))),
         outputs={2: Expected(products.sum(axis=2).T, N * EPS * np.abs(products).sum(axis=2).T)},
         grid=(M,),
-        block=(32,),
-        budgets=(Budget("global loads", 2 * M * N, "2 * M * N: each element of X and of Y once"), NO_FLOAT64),
+        block=(WARP,),
+        budgets=(
+            Budget("global loads", 2 * M * N, "2 * M * N: each element of X and of Y once"),
+            Budget("load requests", 2 * M * -(-N // WARP), "2 for 32 columns of a row"),
+            NO_FLOAT64,
+        ),
+        duties=(Duty(ACTIVE_THREADS, min(N, WARP) // 2, "one warp per row"),),  # a lane may take 2 columns
     )
 
 

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
-from labkit.exercises.problems import EPS
+from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking.budget import ACTIVE_THREADS
+from labkit.exercises.problems import EPS, last_block_size
 from labkit.ladder import Expected
 from labkit.table import count_text
 
@@ -26,6 +27,7 @@ def make_launch(rng, points, taps):
             Budget("global stores", value.size, "each output once"),
             NO_FLOAT64,
         ),
+        duties=(Duty(ACTIVE_THREADS, last_block_size(value.size, T - taps + 1), "one point per thread"),),
     )
 
 

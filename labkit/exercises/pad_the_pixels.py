@@ -19,7 +19,7 @@ def make_launch(rng, pixels, C, V):
         outputs={1: expect(y)},
         grid=(-(-y.size // THREADS),),
         block=(THREADS,),
-        duties=(shared_among_threads(last_block_size(y.size, THREADS), most_per_thread=4),),
+        duties=(shared_among_threads(last_block_size(y.size, THREADS), most_per_thread=1),),
         budgets=(
             Budget("global loads", x.size, "C * pixels: each element once, and none for the zeros"),
             Budget("global stores", y.size, "V * pixels: each element once"),

@@ -1,7 +1,14 @@
 """A transpose through shared memory whose column reads all conflict in one bank."""
 
 from labkit.checking import NO_ARITHMETIC, Above, Budget, Exercise, Launch, unwritten_array
-from labkit.exercises.problems import depends_on_tile, expect, grid_for, random_matrix
+from labkit.exercises.problems import (
+    depends_on_tile,
+    exchanged_among_threads,
+    expect,
+    grid_for,
+    last_block_size,
+    random_matrix,
+)
 
 TILE = 32
 
@@ -21,7 +28,7 @@ def make_launch(rng, rows, columns):
             *(Budget("sectors loaded", sectors, "rows * columns / 8: each sector once"),) * is_whole,
             *(Budget("sectors stored", sectors, "rows * columns / 8: each sector once"),) * is_whole,
         ),
-        duties=(NO_ARITHMETIC,),
+        duties=(NO_ARITHMETIC, exchanged_among_threads(last_block_size(rows, TILE) * last_block_size(columns, TILE))),
         dependences=(depends_on_tile(A.T),),
     )
 

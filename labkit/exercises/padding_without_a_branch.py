@@ -2,8 +2,19 @@
 
 import numpy as np
 
-from labkit.checking import NO_ARITHMETIC, NO_FLOAT64, Above, Budget, Dependence, Exercise, Launch, unwritten_array
-from labkit.exercises.problems import grid_for
+from labkit.checking import (
+    NO_ARITHMETIC,
+    NO_FLOAT64,
+    Above,
+    Budget,
+    Dependence,
+    Duty,
+    Exercise,
+    Launch,
+    unwritten_array,
+)
+from labkit.checking.budget import FILLING_THREADS
+from labkit.exercises.problems import grid_for, last_block_size
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import COPIES
 
@@ -40,7 +51,7 @@ def make_launch(rng, H, W, R, S, top, left):
             Budget("global stores", size, "each element once"),
             NO_FLOAT64,
         ),
-        duties=(NO_ARITHMETIC,),
+        duties=(NO_ARITHMETIC, Duty(FILLING_THREADS, last_block_size(P * Q, TILE_COLUMNS), "one thread per column")),
         dependences=(
             Dependence(
                 COPIES, why, lambda disturbance: [expect_lowered(lambda padded: disturbance.disturb(COPIES, padded))]

@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 
 from labkit.checking import Above, Dependence, Duty, Exercise, Launch, unwritten_array
+from labkit.checking.budget import EXCHANGED
 from labkit.exercises.problems import expect
 from labkit.simulator.disturbance import BARRIERS, SHARED_LOADS
 
@@ -20,7 +21,7 @@ def make_launch(rng, rounds):
         outputs={1: expect(np.roll(x, rounds).astype(np.float64))},
         grid=(1,),
         block=(THREADS,),
-        duties=(Duty("shared loads", THREADS * rounds, "each thread takes a number in each round"),),
+        duties=(Duty(EXCHANGED, THREADS * rounds, "each thread takes a neighbour's number in each round"),),
         dependences=(
             Dependence(SHARED_LOADS, WHY, partial(_disturbed_results, np.roll(x, rounds), rounds)),
             Dependence(BARRIERS, "let the threads wait for one another"),

@@ -1,10 +1,12 @@
 """Random problems for exercises: rectangular, so that a swapped row and column cannot pass."""
 
+from math import prod
+
 import numpy as np
 from jaxtyping import Float, Float32
 
 from labkit.checking import Dependence, Duty
-from labkit.checking.budget import ACTIVE_THREADS
+from labkit.checking.budget import ACTIVE_THREADS, EXCHANGED
 from labkit.gemm.problem import error_bound, oracle
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import SHARED_LOADS
@@ -34,9 +36,20 @@ def depends_on_tile(T: Float32[np.ndarray, "..."]) -> Dependence:
     return Dependence(SHARED_LOADS, why, lambda disturbed: [expect(disturbed.disturb(SHARED_LOADS, T).astype(float))])
 
 
-def shared_among_threads(elements: int, most_per_thread: int) -> Duty:
+def shared_among_threads(elements: int, most_per_thread: int, counter: str = ACTIVE_THREADS) -> Duty:
     """Require that threads of the last block share its elements, and that each loads or stores at most this many."""
-    return Duty(ACTIVE_THREADS, -(-elements // most_per_thread), "share the elements among all threads")
+    return Duty(counter, -(-elements // most_per_thread), "share the elements among all threads")
+
+
+def one_thread_per_element(extent: tuple[int, ...], block: tuple[int, ...]) -> Duty:
+    """Require a thread of the last block for each of its elements; extent and block are those of `grid_for`."""
+    sizes = (last_block_size(size, threads) for size, threads in zip(extent, block, strict=True))
+    return shared_among_threads(prod(sizes), most_per_thread=1)
+
+
+def exchanged_among_threads(elements: int) -> Duty:
+    """Require that threads of the last block load what others stored for at least half of its elements."""
+    return Duty(EXCHANGED, elements // 2, "let the threads exchange elements through shared memory")
 
 
 def grid_for(extent: tuple[int, ...], block: tuple[int, ...]) -> tuple[int, ...]:

@@ -2,7 +2,7 @@
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
 from labkit.conv import Forward, pads
-from labkit.exercises.problems import grid_for
+from labkit.exercises.problems import grid_for, one_thread_per_element
 from labkit.ladder import Expected
 from labkit.table import count_text
 
@@ -33,6 +33,7 @@ def make_launch(rng, C, H, W, K, R, S, stride):
             Budget("global stores", y.size, "each output once"),
             NO_FLOAT64,
         ),
+        duties=(one_thread_per_element((problem.Q, problem.P, K), (*BLOCK, 1)),),
     )
 
 

@@ -3,7 +3,14 @@
 import numpy as np
 
 from labkit.checking import NO_ARITHMETIC, Above, Budget, Exercise, Launch, unwritten_array
-from labkit.exercises.problems import depends_on_tile, expect, last_block_size, random_matrix, shared_among_threads
+from labkit.exercises.problems import (
+    depends_on_tile,
+    exchanged_among_threads,
+    expect,
+    last_block_size,
+    random_matrix,
+    shared_among_threads,
+)
 from labkit.table import count_text
 
 FIELDS, STRUCTS = 7, 128
@@ -12,6 +19,7 @@ FIELDS, STRUCTS = 7, 128
 def make_launch(rng, structs):
     fields = random_matrix(rng, FIELDS, structs)
     blocks = -(-structs // STRUCTS)
+    last_structs = last_block_size(structs, STRUCTS)
     is_whole = structs % 8 == 0  # otherwise arrays begin inside a sector
     sectors = -(-fields.size // 8)
     return Launch(
@@ -30,7 +38,11 @@ def make_launch(rng, structs):
             ),
             Budget("bank conflicts", 0, "none"),
         ),
-        duties=(shared_among_threads(last_block_size(structs, STRUCTS), most_per_thread=2), NO_ARITHMETIC),
+        duties=(
+            shared_among_threads(last_structs, most_per_thread=2),
+            exchanged_among_threads(FIELDS * last_structs),
+            NO_ARITHMETIC,
+        ),
         dependences=(depends_on_tile(fields),),
     )
 

@@ -2,7 +2,14 @@
 
 from labkit.checking import NO_ARITHMETIC, Above, Budget, Exercise, Launch, unwritten_array
 from labkit.checking.budget import SHARED_BYTES
-from labkit.exercises.problems import depends_on_tile, expect, random_matrix, shared_among_threads
+from labkit.exercises.problems import (
+    depends_on_tile,
+    exchanged_among_threads,
+    expect,
+    last_block_size,
+    random_matrix,
+    shared_among_threads,
+)
 from labkit.table import count_text
 
 CHANNELS, PIXELS = 8, 32
@@ -12,7 +19,7 @@ def make_launch(rng, pixels):
     x = random_matrix(rng, CHANNELS, pixels)
     is_whole = pixels % 8 == 0  # otherwise rows of x begin inside a sector
     blocks = -(-pixels // PIXELS)
-    last_pixels = pixels - (blocks - 1) * PIXELS  # pixels of the last block
+    last_pixels = last_block_size(pixels, PIXELS)
     return Launch(
         label=f"{count_text(pixels, 'pixel')} of {CHANNELS} channels, tiles of {CHANNELS} x {PIXELS}",
         args=(x, unwritten_array((pixels, CHANNELS))),
@@ -27,7 +34,11 @@ def make_launch(rng, pixels):
             Budget("bank conflicts", 0, "none"),
             Budget("load requests to shared memory", CHANNELS * blocks, "one of each warp"),
         ),
-        duties=(shared_among_threads(CHANNELS * last_pixels, most_per_thread=4), NO_ARITHMETIC),
+        duties=(
+            shared_among_threads(CHANNELS * last_pixels, most_per_thread=1),
+            exchanged_among_threads(CHANNELS * last_pixels),
+            NO_ARITHMETIC,
+        ),
         dependences=(depends_on_tile(x.T),),
     )
 

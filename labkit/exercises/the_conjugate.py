@@ -3,7 +3,7 @@
 import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
-from labkit.exercises.problems import EPS, grid_for
+from labkit.exercises.problems import EPS, grid_for, one_thread_per_element
 from labkit.ladder import Expected
 from labkit.table import count_text
 
@@ -31,6 +31,7 @@ def make_launch(rng, lines, points, turned):
             Budget("global stores", 2 * lines * points + 2 * lines, "each number once, or twice where two bins meet"),
             NO_FLOAT64,
         ),
+        duties=(one_thread_per_element((points // 2 + 1, lines), BLOCK),),
     )
 
 

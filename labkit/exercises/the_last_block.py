@@ -3,10 +3,12 @@
 import numpy as np
 
 from labkit.checking import Above, Budget, Dependence, Exercise, Launch, unwritten_array
-from labkit.exercises.problems import EPS
+from labkit.exercises.problems import EPS, shared_among_threads
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import FENCES
 from labkit.table import count_text
+
+WARP = 32
 
 
 def make_launch(rng, size, blocks):
@@ -14,6 +16,7 @@ def make_launch(rng, size, blocks):
     squares = (x.astype(np.float64) - y) ** 2
     total = squares.sum(keepdims=True)
     bound = np.where(total < 2**24, 0, size * EPS * total)  # float32 holds whole numbers to 2**24
+    last_elements = max(0, size - (blocks - 1) * max(WARP, -(-size // blocks)))  # by strides or by parts
     allowed = 2 * size + 2 * blocks
     return Launch(
         label=f"{count_text(size, 'element')}, {count_text(blocks, 'block')} of 32",
@@ -24,10 +27,11 @@ def make_launch(rng, size, blocks):
             4: Expected(total, bound),
         },
         grid=(blocks,),
-        block=(32,),
+        block=(WARP,),
         budgets=(
             Budget("global loads", allowed, "each element of x and of y once, each block's sum, and its arrival"),
         ),
+        duties=(shared_among_threads(min(WARP, last_elements), most_per_thread=2),),
         dependences=(Dependence(FENCES, "let the last block add up what the others wrote before"),) * (blocks > 1),
     )
 

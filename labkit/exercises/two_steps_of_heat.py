@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Dependence, Exercise, Launch, unwritten_array
-from labkit.exercises.problems import EPS, grid_for, random_matrix
+from labkit.checking.budget import LOADING_THREADS
+from labkit.exercises.problems import EPS, grid_for, last_block_size, random_matrix, shared_among_threads
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import SHARED_LOADS, Disturbance
 
@@ -37,6 +38,7 @@ def make_launch(rng, H, W):
 
     grid = grid_for((W, H), (TILE_W, TILE_H))
     loads = int(np.prod(grid)) * (TILE_H + 2 * HALO) * (TILE_W + 2 * HALO)
+    last_pixels = last_block_size(H, TILE_H) * last_block_size(W, TILE_W)  # of the last block, without its halo
     uses_tile = Dependence(SHARED_LOADS, "take the neighbours from the tile in shared memory", expected_results)
     return Launch(
         label=f"t {H} x {W}, blocks of {TILE_W} x {TILE_H}",
@@ -49,6 +51,7 @@ def make_launch(rng, H, W):
             Budget("global stores", H * W, "each element once"),
             NO_FLOAT64,
         ),
+        duties=(shared_among_threads(last_pixels, most_per_thread=2, counter=LOADING_THREADS),),
         dependences=(uses_tile,) * (min(H, W) > 2 * TILE_H),
     )
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
-from labkit.exercises.problems import expect, grid_for
+from labkit.exercises.problems import expect, grid_for, one_thread_per_element
 
 BLOCK = 32, 4
 
@@ -25,6 +25,7 @@ def make_launch(rng, N, C, P, Q, R, S, stride):
             Budget("global stores", lowered.size, "each element once"),
             NO_FLOAT64,
         ),
+        duties=(one_thread_per_element(lowered.shape[::-1], BLOCK),),
     )
 
 

@@ -1,4 +1,4 @@
-"""Shortcuts and wrong kernels are refused, right kernels in other clothes are not; the exceptions are named."""
+"""Shortcuts and wrong kernels are refused, right kernels in other clothes are not; one exception is named."""
 
 import pytest
 from answers import answers
@@ -8,9 +8,6 @@ from sampling import sampled
 from labkit.checking.check import judge
 from labkit.exercises import chapter_of, exercise, exercise_ids
 
-MISSED = {  # shortcuts that pass
-    "its own hand again and again, then a neighbour's",
-}
 REFUSED = {  # right kernels that do not pass: what a disturbed run makes of a sum in shared memory, nobody can tell
     "sums in shared memory",
 }
@@ -46,7 +43,7 @@ def verdicts(id, case):
 
 @pytest.mark.parametrize(("id", "case"), cases("SHORTCUTS", 30))
 def test_a_shortcut_is_refused(id, case):
-    assert all(verdict.passed for verdict in verdicts(id, case)) == (case.what in MISSED)
+    assert not all(verdict.passed for verdict in verdicts(id, case))
 
 
 @pytest.mark.parametrize(("id", "case"), cases("WRONG", 30))
@@ -75,7 +72,6 @@ def test_there_are_many_of_each_over_all_chapters():
     for kind, least in (("SHORTCUTS", 40), ("WRONG", 60), ("RIGHT", 40)):
         assert {chapter_of(id) for id in exercise_ids() if answers(id, kind)} == chapters
         assert sum(len(answers(id, kind)) for id in exercise_ids()) >= least
-    for kind, exceptions, most in (("SHORTCUTS", MISSED, 2), ("RIGHT", REFUSED, 1)):
-        whats = [case.what for id in exercise_ids() for case in answers(id, kind)]
-        assert len(exceptions) <= most
-        assert all(whats.count(what) == 1 for what in exceptions)
+    whats = [case.what for id in exercise_ids() for case in answers(id, "RIGHT")]
+    assert len(REFUSED) <= 1
+    assert all(whats.count(what) == 1 for what in REFUSED)

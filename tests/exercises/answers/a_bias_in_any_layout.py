@@ -239,4 +239,18 @@ def add_bias(x, bias, y, V, pixels):
         "the first bias loaded, too",
         ("        y[i] = x[i] + bias[c]", "        bias[0]\n        y[i] = x[i] + bias[c]"),
     ),
+    shortcut(
+        "one warp of each block",
+        cell="""
+@cuda.jit
+def add_bias(x, bias, y, V, pixels):
+    C = bias.size
+    groups = (C + V - 1) // V
+    for j in range(4 * (cuda.threadIdx.x < 32)):
+        i = cuda.blockIdx.x * 128 + 32 * j + cuda.threadIdx.x
+        if i < x.size:
+            c = i // (pixels * V) % groups * V + i % V
+            y[i] = x[i] + bias[c] if c < C else np.float32(0)
+""",
+    ),
 )

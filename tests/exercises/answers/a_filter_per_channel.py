@@ -1,6 +1,6 @@
 """Other answers to a-filter-per-channel."""
 
-from . import Answer, right, wrong
+from . import Answer, right, shortcut, wrong
 
 _PIXEL = "x[row, col, c] if 0 <= row < H and 0 <= col < W else np.float32(0)"
 
@@ -101,4 +101,39 @@ WRONG = (
     wrong("the first channel's taps", (_TAPS, "left, middle, right = w[r, 0, 0], w[r, 1, 0], w[r, 2, 0]")),
     wrong("the last row is zeros", ("0 <= row < H", "0 <= row < max(H - 1, 1)")),
     wrong("the middle row's taps", (_TAPS, "left, middle, right = w[1, 0, c], w[1, 1, c], w[1, 2, c]")),
+)
+
+SHORTCUTS = (
+    shortcut(
+        "one thread for 32 channels",
+        cell="""RUN = 4  # outputs of a thread, along a row
+
+
+@cuda.jit
+def depthwise(x, w, y):
+    H, W, C = x.shape
+    first = (cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y) * RUN  # column of the first output
+    p = cuda.blockIdx.z
+    sums = cuda.local.array(RUN, np.float32)
+    for c in range(cuda.blockIdx.x * 32, min(C, cuda.blockIdx.x * 32 + 32) * (cuda.threadIdx.x == 0)):
+        for i in range(RUN):
+            sums[i] = 0
+        if c < C:
+            for r in range(3):
+                row = p + r - 1
+                left, middle, right = w[r, 0, c], w[r, 1, c], w[r, 2, c]
+                for i in range(RUN + 2):
+                    col = first + i - 1
+                    pixel = x[row, col, c] if 0 <= row < H and 0 <= col < W else np.float32(0)
+                    if i < RUN:
+                        sums[i] += pixel * left
+                    if 0 < i <= RUN:
+                        sums[i - 1] += pixel * middle
+                    if i > 1:
+                        sums[i - 2] += pixel * right
+            for i in range(RUN):
+                if first + i < W:
+                    y[p, first + i, c] = sums[i]
+""",
+    ),
 )

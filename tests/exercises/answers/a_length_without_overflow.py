@@ -1,6 +1,7 @@
 """Other answers to a-length-without-overflow."""
 
 from . import Answer, right, shortcut, wrong
+from .shared import for_each_scalar
 
 _MOVED = "total = total * (scale / size) * (scale / size) + np.float32(1)"
 
@@ -287,6 +288,39 @@ WRONG = (
     ),
 )
 
+ROW_IN_SCALARS = (
+    """from math import sqrt
+
+
+@cuda.jit
+def length(X, result):
+    row, lane, n = cuda.blockIdx.x, cuda.threadIdx.x, X.shape[1]
+    largest = np.float32(0)
+"""
+    + for_each_scalar(
+        30,
+        """    x# = abs(X[row, lane + 32 * #]) if lane + 32 * # < n else np.float32(0)
+    largest = max(largest, x#)
+""",
+    )
+    + """    for away in (16, 8, 4, 2, 1):
+        largest = max(largest, cuda.shfl_xor_sync(0xFFFFFFFF, largest, away))
+    divisor = largest if largest > np.float32(0) else np.float32(1)
+    total = np.float32(0)
+"""
+    + for_each_scalar(
+        30,
+        """    total += (x# / divisor) * (x# / divisor)
+""",
+    )
+    + """    for away in (16, 8, 4, 2, 1):
+        total += cuda.shfl_xor_sync(0xFFFFFFFF, total, away)
+    if lane == 0:
+        result[row] = largest * sqrt(total)
+"""
+)
+
+
 SHORTCUTS = (
     shortcut("in float64", ("scale = total = np.float32(0)", "scale, total = np.float32(0), np.float64(0)")),
     shortcut(
@@ -381,4 +415,5 @@ def length(X, result):
         result[row] = scale * sqrt(total)
 """,
     ),
+    shortcut("the row in 30 scalars per lane", cell=ROW_IN_SCALARS),
 )

@@ -120,4 +120,43 @@ SHORTCUTS = (
         "the definition, by taps that U gives away",
         ("    for i in range(2):\n        row, col = 2 * tile_y + i, 2 * tile_x\n", _TAPS_FROM_U),
     ),
+    shortcut(
+        "one thread for all",
+        cell="""@cuda.jit
+def up_to_the_edge(x, U, y, pad):
+    d = cuda.local.array((4, 4), np.float32)
+    half = cuda.local.array((4, 4), np.float32)
+    m = cuda.local.array((4, 4), np.float32)
+    out = cuda.local.array((2, 4), np.float32)
+    x0, y0 = cuda.grid(2)
+    wide, high = (y.shape[1] + 1) // 2, (y.shape[0] + 1) // 2
+    for n in range(wide * high * (x0 + y0 == 0)):
+        tile_x, tile_y = n % wide, n // wide
+        for i in range(4):
+            for j in range(4):
+                row, col = 2 * tile_y + i - pad, 2 * tile_x + j - pad
+                d[i, j] = 0
+                if 0 <= row < x.shape[0] and 0 <= col < x.shape[1]:
+                    d[i, j] = x[row, col]
+        for j in range(4):
+            half[0, j] = d[2, j] - d[0, j]
+            half[1, j] = d[1, j] + d[2, j]
+            half[2, j] = d[2, j] - d[1, j]
+            half[3, j] = d[3, j] - d[1, j]
+        for i in range(4):
+            m[i, 0] = U[i, 0] * (half[i, 2] - half[i, 0])
+            m[i, 1] = U[i, 1] * (half[i, 1] + half[i, 2])
+            m[i, 2] = U[i, 2] * (half[i, 2] - half[i, 1])
+            m[i, 3] = U[i, 3] * (half[i, 3] - half[i, 1])
+        for j in range(4):
+            out[0, j] = m[0, j] + m[1, j] + m[2, j]
+            out[1, j] = m[1, j] - m[2, j] + m[3, j]
+        for i in range(2):
+            row, col = 2 * tile_y + i, 2 * tile_x
+            if row < y.shape[0]:
+                y[row, col] = out[i, 0] + out[i, 1] + out[i, 2]
+                if col + 1 < y.shape[1]:
+                    y[row, col + 1] = out[i, 1] - out[i, 2] + out[i, 3]
+""",
+    ),
 )

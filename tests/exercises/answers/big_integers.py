@@ -113,6 +113,17 @@ IDLE = """    for _ in range(2 * bits):
         cuda.syncthreads()
 """
 
+ROOTS_IN_ORDER = """        for k in range(2, roots.shape[0]):
+            apart = abs(roots[1, 0] * roots[k - 1, 0] - roots[1, 1] * roots[k - 1, 1] - roots[k, 0])
+            if apart > np.float32(0.01):
+                carry += 1
+"""
+
+FIRST_ROOT = """        angle = np.float32(3.14159265) / np.float32(roots.shape[0])
+        if roots.shape[0] > 1 and abs(roots[1, 1] + angle) > angle * angle:
+            carry += 1
+"""
+
 VARIANTS = (
     Answer(
         "digits without carries",
@@ -196,6 +207,16 @@ SHORTCUTS = (
                 "* int(round(roots[k % roots.shape[0], 0] * roots[k % roots.shape[0], 0] "
                 "+ roots[k % roots.shape[0], 1] * roots[k % roots.shape[0], 1]))",
             ),
+        )
+    ),
+    *(
+        shortcut(
+            f"as in school, with idle barriers, if {what}",
+            cell=(LIMBS + IDLE).replace("        carry = 0\n", "        carry = 0\n" + test),
+        )
+        for what, test in (
+            ("each root is the last times the first", ROOTS_IN_ORDER),
+            ("the first root is that of the usual table", FIRST_ROOT),
         )
     ),
 )

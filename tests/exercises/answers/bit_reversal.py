@@ -169,4 +169,47 @@ SHORTCUTS = (
         cell=DEFINITION.format(re="cuda.atomic.add(re, n, np.float32(0))", im="cuda.atomic.add(im, n, np.float32(0))"),
     ),
     shortcut("by definition, from shared memory", cell=DEFINITION.format(re="re[n]", im="im[n]")),
+    shortcut(
+        "one thread per line",
+        cell="""MOST = 1024
+
+
+@cuda.jit
+def transform_lines(x, roots, spectra, digits):
+    re, im = cuda.shared.array(MOST, np.float32), cuda.shared.array(MOST, np.float32)
+    line, t, points = cuda.blockIdx.x, cuda.threadIdx.x, x.shape[1]
+    for n in range(t * points, points, 1):
+        place, rest = 0, n
+        for _ in range(digits):
+            place, rest = 4 * place + rest % 4, rest // 4
+        re[place], im[place] = x[line, n, 0], x[line, n, 1]
+    cuda.syncthreads()
+    quarter = 1
+    while quarter < points:
+        for n in range(t * points, points // 4, 1):
+            a = n // quarter * 4 * quarter + n % quarter
+            root = n % quarter * (points // (4 * quarter))
+            b, c, d = a + quarter, a + 2 * quarter, a + 3 * quarter
+            b_re, b_im = turned(re[b], im[b], roots[root, 0], roots[root, 1])
+            c_re, c_im = turned(re[c], im[c], roots[2 * root, 0], roots[2 * root, 1])
+            d_re, d_im = turned(re[d], im[d], roots[3 * root, 0], roots[3 * root, 1])
+            even_re, even_im = re[a] + c_re, im[a] + c_im
+            odd_re, odd_im = re[a] - c_re, im[a] - c_im
+            sum_re, sum_im = b_re + d_re, b_im + d_im
+            off_re, off_im = b_re - d_re, b_im - d_im
+            re[a], im[a] = even_re + sum_re, even_im + sum_im
+            re[b], im[b] = odd_re + off_im, odd_im - off_re
+            re[c], im[c] = even_re - sum_re, even_im - sum_im
+            re[d], im[d] = odd_re - off_im, odd_im + off_re
+        cuda.syncthreads()
+        quarter *= 4
+    for f in range(t * points, points, 1):
+        spectra[line, f, 0], spectra[line, f, 1] = re[f], im[f]
+
+
+@cuda.jit(device=True)
+def turned(re, im, root_re, root_im):
+    return re * root_re - im * root_im, re * root_im + im * root_re
+""",
+    ),
 )

@@ -79,4 +79,8 @@ SHORTCUTS = (
     ),
     shortcut("the definition for all", ("if count < least", "if count < least and False")),
     shortcut("whole tiles alone", ("if count < least", "if count < least and P[i] % m == 0 and Q[i] % m == 0")),
+    shortcut(
+        "one thread for all",
+        ("    i = cuda.grid(1)\n    if i < P.size:\n", "    for i in range(P.size * (cuda.grid(1) == 0)):\n"),
+    ),
 )

@@ -118,4 +118,11 @@ SHORTCUTS = (
     shortcut("the divisor found out by counting", cell=DIVISOR_COUNTED),
     shortcut("twice the divisor found out", cell=TWICE_THE_DIVISOR),
     shortcut("by floats", cell=IN_FLOATS),
+    shortcut(
+        "one thread for all",
+        (
+            "    i = cuda.grid(1)\n    if i < numbers.size:\n",
+            "    for i in range(numbers.size * (cuda.grid(1) == 0)):\n",
+        ),
+    ),
 )

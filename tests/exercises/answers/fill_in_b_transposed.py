@@ -78,4 +78,20 @@ SHORTCUTS = (
     ),
     shortcut("another's kernel", cell="from labkit.conv.winograd.s01_f2x2 import f2x2 as other_points\n"),
     shortcut("outputs of nothing", ("V[0, t], V[1, t], V[2, t], V[3, t] = v0, v1, v2, v3", "V[0, t] = v0")),
+    shortcut(
+        "one thread for all",
+        ("    t = cuda.grid(1)\n", ""),
+        ("    if t < V.shape[1]:\n", "    for t in range(V.shape[1] * (cuda.grid(1) == 0)):\n"),
+    ),
+    shortcut(
+        "the definition beside the transform, by taps that U gives away",
+        (
+            "        y[2 * t] = m0 + m1 + m2\n        y[2 * t + 1] = m1 + two * m2 + m3",
+            """        g0, g2 = two * U[0], U[3]
+        g1 = -U[1] - g0 - g2
+        y[2 * t] = d0 * g0 + d1 * g1 + d2 * g2
+        y[2 * t + 1] = d1 * g0 + d2 * g1 + d3 * g2""",
+        ),
+        ("        m0, m1, m2, m3 = U[0] * v0, U[1] * v1, U[2] * v2, U[3] * v3\n", ""),
+    ),
 )

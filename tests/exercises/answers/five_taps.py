@@ -102,4 +102,9 @@ SHORTCUTS = (
     shortcut(
         "pixels in place of their transform", ("V[5, c, t] = four * d[1] - five * d[3] + d[5]", "V[5, c, t] = d[5]")
     ),
+    shortcut(
+        "one thread for all",
+        ("    t = cuda.grid(1)\n", ""),
+        ("    if t < V.shape[2]:\n", "    for t in range(V.shape[2] * (cuda.grid(1) == 0)):\n"),
+    ),
 )

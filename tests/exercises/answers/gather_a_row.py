@@ -116,4 +116,24 @@ SHORTCUTS = (
             "        rows[tap, npq, 4 * vector + i] = value",
         ),
     ),
+    shortcut(
+        "one warp copies",
+        (
+            """    row, vector = thread // VECTORS, thread % VECTORS
+    npq = first + row
+    n, p, q = npq // (P * Q), npq // Q % P, npq % Q
+    h, w = p * stride + tap // S - top, q * stride + tap % S - left
+    inside = n < N and 0 <= h < H and 0 <= w < W
+    source = ((n * H + h) * W + w) * VECTORS + vector
+    ptx.cp_async(""",
+            """    for i in range(thread, 256 * (thread < 32), 32):
+        row, vector = i // VECTORS, i % VECTORS
+        npq = first + row
+        n, p, q = npq // (P * Q), npq // Q % P, npq % Q
+        h, w = p * stride + tap // S - top, q * stride + tap % S - left
+        inside = n < N and 0 <= h < H and 0 <= w < W
+        source = ((n * H + h) * W + w) * VECTORS + vector
+        ptx.cp_async(""",
+        ),
+    ),
 )

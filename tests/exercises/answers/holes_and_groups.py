@@ -74,4 +74,14 @@ SHORTCUTS = (
         ("s, c, k]\n", "s, c, k])\n"),
         ("        y[p, q, k] = total", ""),
     ),
+    shortcut(
+        "one thread for all",
+        ("    k, q, p = cuda.grid(3)\n", "    x0, y0, z0 = cuda.grid(3)\n"),
+        (
+            "    if p < y.shape[0] and q < y.shape[1] and k < K:\n",
+            """    for i in range(y.size * (x0 + y0 + z0 == 0)):
+        k, q, p = i % K, i // K % y.shape[1], i // K // y.shape[1]
+""",
+        ),
+    ),
 )

@@ -91,4 +91,25 @@ SHORTCUTS = (
             "            b = B[start + k, left + x] if start + k < K and left + x < N else zero\n",
         ),
     ),
+    shortcut(
+        "a row for a column",
+        (
+            """            b = B_tile[k, x]
+            for i in range(TM):
+                sums[i] += A_tile[y * TM + i, k] * b
+""",
+            """            a = A_tile[t // 8, k]
+            for i in range(TM):
+                sums[i] += a * B_tile[k, t % 8 * TM + i]
+""",
+        ),
+        (
+            """        row = top + y * TM + i
+        if row < M and left + x < N:
+            C[row, left + x] = alpha * sums[i]""",
+            """        row, col = top + t // 8, left + t % 8 * TM + i
+        if row < M and col < N:
+            C[row, col] = alpha * sums[i]""",
+        ),
+    ),
 )

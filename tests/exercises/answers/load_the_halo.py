@@ -115,4 +115,8 @@ SHORTCUTS = (
         "straight from x where the window ends",
         ("tile[ty + r, tx + s]", "(tile[ty + r, tx + s] if s < S - 1 else x[top + ty + r, left + tx + s])"),
     ),
+    shortcut(
+        "one warp loads",
+        ("range(ty * WIDE + tx, ROWS * COLS, HIGH * WIDE)", "range(tx, ROWS * COLS * (ty == 0), WIDE)"),
+    ),
 )

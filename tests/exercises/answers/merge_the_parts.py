@@ -1,6 +1,7 @@
 """Other answers to merge-the-parts."""
 
 from . import Answer, right, shortcut, wrong
+from .shared import for_each_scalar
 
 _BOTH = "s = s * exp(m - larger) + its_s * exp(its_m - larger)"
 
@@ -170,6 +171,35 @@ WRONG = (
     wrong("powers of 2", ("its_s * exp(its_m - larger)", "its_s * np.float32(2) ** (its_m - larger)")),
 )
 
+PARTS_IN_SCALARS = (
+    """from math import exp
+
+
+@cuda.jit
+def merge(maxima, totals, maximum, total):
+    r = cuda.grid(1)
+    if r < maximum.size:
+        parts, m, s = maxima.shape[0], np.float32(-np.inf), np.float32(0)
+"""
+    + for_each_scalar(
+        100,
+        """        m# = maxima[#, r] if # < parts else np.float32(0)
+        s# = totals[#, r] if # < parts else np.float32(0)
+        if s# > np.float32(0):
+            m = max(m, m#)
+""",
+    )
+    + for_each_scalar(
+        100,
+        """        if s# > np.float32(0):
+            s += s# * exp(m# - m)
+""",
+    )
+    + """        maximum[r], total[r] = m, s
+"""
+)
+
+
 SHORTCUTS = (
     shortcut("the sum in float64", ("m, s = np.float32(0), np.float32(0)", "m, s = np.float32(0), np.float64(0)")),
     shortcut(
@@ -240,4 +270,5 @@ def merge(maxima, totals, maximum, total):
         maximum[r], total[r] = m, s
 """,
     ),
+    shortcut("the parts in 100 pairs of scalars", cell=PARTS_IN_SCALARS),
 )

@@ -1,6 +1,7 @@
 """Other answers to merge-two-variances."""
 
 from . import Answer, right, shortcut, wrong
+from .shared import for_each_scalar
 
 _LOOP = """            n, its_mean, its_squares = count[p, c], means[p, c], squares[p, c]
             if n > np.float32(0):
@@ -319,6 +320,45 @@ WRONG = (
     ),
 )
 
+PARTS_IN_SCALARS = (
+    """@cuda.jit
+def merge(count, means, squares, mean, variance):
+    c = cuda.grid(1)
+    if c < mean.size:
+        parts, total, shift = count.shape[0], np.float32(0), np.float32(0)
+"""
+    + for_each_scalar(
+        100,
+        """        n# = count[#, c] if # < parts else np.float32(0)
+        m# = means[#, c] if # < parts else np.float32(0)
+        s# = squares[#, c] if # < parts else np.float32(0)
+        total += n#
+        if n# > np.float32(0):
+            shift = m#
+""",
+    )
+    + """        average = np.float32(0)
+"""
+    + for_each_scalar(
+        100,
+        """        if n# > np.float32(0):
+            average += n# / total * (m# - shift)
+""",
+    )
+    + """        average += shift
+        away_squared = np.float32(0)
+"""
+    + for_each_scalar(
+        100,
+        """        if n# > np.float32(0):
+            away_squared += s# + n# * (m# - average) * (m# - average)
+""",
+    )
+    + """        mean[c], variance[c] = average, away_squared / total
+"""
+)
+
+
 SHORTCUTS = (
     shortcut(
         "all in float64",
@@ -468,4 +508,5 @@ def merge(count, means, squares, mean, variance):
     shortcut(
         "mean as scratch", ("average += away * share", "average += away * share\n                mean[c] = average")
     ),
+    shortcut("the parts in 100 triples of scalars", cell=PARTS_IN_SCALARS),
 )

@@ -111,4 +111,21 @@ SHORTCUTS = (
     ),
     shortcut("straight from A, disturbed as a one and a zero are", cell=MEASURED_TURN),
     shortcut("each element through a place of its lane's own", cell=OWN_PLACE_TURN),
+    shortcut(
+        "each element through a place of the thread's own",
+        cell="""BM, BK = 64, 8
+
+
+@cuda.jit
+def turned(A, T):
+    hand = cuda.shared.array(BM, np.float32)
+    t = cuda.threadIdx.x
+    top, start = cuda.blockIdx.y * BM, cuda.blockIdx.x * BK
+    for n in range(t, BM * BK, BM):
+        row, k = n // BK, n % BK
+        if top + row < A.shape[0] and start + k < A.shape[1]:
+            hand[t] = A[top + row, start + k]
+            T[start + k, top + row] = hand[t]
+""",
+    ),
 )

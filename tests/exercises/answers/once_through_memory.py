@@ -100,4 +100,5 @@ SHORTCUTS = (
             "AGAIN(X, (row, col), np.float32(0))", "cuda.atomic.max(X, (row, col), np.float32(-1e30))"
         ).replace("AGAIN", "cuda.atomic.add"),
     ),
+    shortcut("one lane of each warp", ("range(lane, X.shape[1], 32)", "range(X.shape[1] * (lane == 0))")),
 )

@@ -110,4 +110,20 @@ SHORTCUTS = (
         ),
         ("if t >= S - 1 and begin + t < y.size:", "if False:"),
     ),
+    shortcut(
+        "one thread per tile",
+        cell="""T = 32
+
+
+@cuda.jit
+def overlap_save(x, w, y):
+    S = w.size
+    first = cuda.blockIdx.x * (T - S + 1)
+    for n in range(first, min(y.size, first + T - S + 1) * (cuda.threadIdx.x == 0)):
+        total = np.float32(0)
+        for s in range(max(0, n - x.size + 1), min(S, n + 1)):
+            total += w[s] * x[n - s]
+        y[n] = total
+""",
+    ),
 )

@@ -235,4 +235,16 @@ def padded_pixels(x, y):
             ptx.store4(y, (pixel, c), a, b, d, e)
 """,
     ),
+    shortcut(
+        "one warp of each block",
+        cell="""
+@cuda.jit
+def padded_pixels(x, y):
+    C, V = x.shape[0], y.shape[1]
+    for j in range(4 * (cuda.threadIdx.x < 32)):
+        i = cuda.blockIdx.x * 128 + 32 * j + cuda.threadIdx.x
+        if i < y.size:
+            y[i // V, i % V] = x[i % V, i // V] if i % V < C else np.float32(0)
+""",
+    ),
 )

@@ -52,4 +52,28 @@ SHORTCUTS = (
     ),
     shortcut("the tile filled and left aside", ("= tile[x, y]", "= A[col, row] + np.float32(0) * tile[0, 0]")),
     shortcut("straight from A, by atomics", ("= tile[x, y]", "= cuda.atomic.add(A, (col, row), np.float32(0))")),
+    shortcut(
+        "by shuffles, then through a place of the thread's own",
+        cell="""TILE = 32
+WIDTH = TILE + 1
+
+
+@cuda.jit
+def transpose(A, T):
+    tile = cuda.shared.array((TILE, WIDTH), np.float32)
+    lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
+    if warp < 16:
+        top, left = cuda.blockIdx.y * TILE + warp // 4 * 8, cuda.blockIdx.x * TILE + warp % 4 * 8
+        r, c = lane // 8, lane % 8
+        upper = A[top + r, left + c] if top + r < A.shape[0] and left + c < A.shape[1] else np.float32(0)
+        lower = A[top + r + 4, left + c] if top + r + 4 < A.shape[0] and left + c < A.shape[1] else np.float32(0)
+        for half in range(2):
+            row = r + 4 * half
+            a = cuda.shfl_sync(0xFFFFFFFF, upper, c % 4 * 8 + row)
+            b = cuda.shfl_sync(0xFFFFFFFF, lower, c % 4 * 8 + row)
+            tile[warp, lane] = a if c < 4 else b
+            if left + row < T.shape[0] and top + c < T.shape[1]:
+                T[left + row, top + c] = tile[warp, lane]
+""",
+    ),
 )

@@ -124,4 +124,20 @@ SHORTCUTS = (
         ),
     ),
     shortcut("loads, disturbed as two copies are", cell=MEASURED_PADDING),
+    shortcut(
+        "one warp copies",
+        (
+            """    pq = cuda.blockIdx.x * WIDE + t
+    p, q = pq // Q, pq % Q
+    for i in range(TAPS):
+        r, s""",
+            """    for j in range(2 * TAPS * (t < 32)):
+        i, column = j // 2, t + 32 * (j % 2)
+        pq = cuda.blockIdx.x * WIDE + column
+        p, q = pq // Q, pq % Q
+        r, s""",
+        ),
+        ("ptx.cp_async(tile, (i, t),", "ptx.cp_async(tile, (i, column),"),
+        ("    cuda.syncthreads()\n", "    cuda.syncthreads()\n    pq = cuda.blockIdx.x * WIDE + t\n"),
+    ),
 )

@@ -85,11 +85,15 @@ VARIANTS = (
     Answer("no barrier after the product", "race", ((LAST, "    col ="),)),
     Answer("the wrong stage", "in-flight", (("(step - AHEAD) % STAGES", "step % STAGES"),)),
     Answer("a step too few", "result", (("range(AHEAD + k_tiles)", "range(AHEAD + k_tiles - 1)"),)),
-    Answer("waiting for everything", "solved", ((WAIT, WAIT.replace("AHEAD", "0")),)),
-    Answer("waiting for one group more", "solved", ((WAIT, WAIT.replace("AHEAD", "1")),)),
+    Answer("waiting for everything", "budget", ((WAIT, WAIT.replace("AHEAD", "0")),)),
+    Answer("waiting for one group more", "budget", ((WAIT, WAIT.replace("AHEAD", "1")),)),
 )
 
-RIGHT = (right("waiting for everything", ("cp_async_wait(AHEAD)", "cp_async_wait(0)")),)
+RIGHT = (
+    right("two stages", ("STAGES = 3\n", "STAGES = 2\n")),
+    right("four stages", ("STAGES = 3\n", "STAGES = 4\n")),
+    right("the number of groups in flight written out", ("cp_async_wait(AHEAD)", "cp_async_wait(2)")),
+)
 
 WRONG = (
     wrong("the longest sum that is published", ("k_tiles = A.shape[1] // 8", "k_tiles = min(A.shape[1] // 8, 10)")),
@@ -130,4 +134,6 @@ SHORTCUTS = (
         ),
     ),
     shortcut("fragments from global memory, disturbed as two copied words are", cell=MEASURED_COPIES),
+    shortcut("waiting for everything", ("cp_async_wait(AHEAD)", "cp_async_wait(0)")),
+    shortcut("a ring of one stage", ("STAGES = 3\n", "STAGES = 1\n")),
 )

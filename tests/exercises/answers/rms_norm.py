@@ -1,6 +1,7 @@
 """Other answers to rms-norm."""
 
 from . import Answer, right, shortcut, wrong
+from .shared import for_each_scalar
 
 _BARRIER = "    cuda.syncthreads()\n"
 
@@ -312,6 +313,38 @@ WRONG = (
     ),
 )
 
+ROW_IN_SCALARS = (
+    """from math import sqrt
+
+
+@cuda.jit
+def rms_norm(x, weight, y, eps):
+    sums = cuda.shared.array(4, np.float32)
+    row, t, n = cuda.blockIdx.x, cuda.threadIdx.x, x.shape[1]
+    total = np.float32(0)
+"""
+    + for_each_scalar(
+        24,
+        """    x# = x[row, t + 128 * #] if t + 128 * # < n else np.float32(0)
+    total += x# * x#
+""",
+    )
+    + """    for away in (16, 8, 4, 2, 1):
+        total += cuda.shfl_xor_sync(0xFFFFFFFF, total, away)
+    if t % 32 == 0:
+        sums[t // 32] = total
+    cuda.syncthreads()
+    root = sqrt((sums[0] + sums[1] + sums[2] + sums[3]) / np.float32(n) + eps)
+"""
+    + for_each_scalar(
+        24,
+        """    if t + 128 * # < n:
+        y[row, t + 128 * #] = x# / root * weight[t + 128 * #]
+""",
+    )
+)
+
+
 SHORTCUTS = (
     shortcut("read again by atomics", ("shared[i] * scale", "cuda.atomic.add(x, (row, i), np.float32(0)) * scale")),
     shortcut("read again, the weights once", ("shared[i] * scale * weight[i]", "x[row, i] * scale * weight[i]")),
@@ -436,4 +469,5 @@ def rms_norm(x, weight, y, eps):
         y[row, i] = x[row, i] / sqrt(total / np.float32(columns) + eps) * weight[i]
 """,
     ),
+    shortcut("the row in 24 scalars per thread", cell=ROW_IN_SCALARS),
 )

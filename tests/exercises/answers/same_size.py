@@ -106,4 +106,14 @@ SHORTCUTS = (
         ),
         ("        y[(k * P + p) * Q + q] = total", ""),
     ),
+    shortcut(
+        "one thread for all",
+        ("    q, p, k = cuda.grid(3)\n", "    x0, y0, z0 = cuda.grid(3)\n"),
+        (
+            "    if p < P and q < Q:\n",
+            """    for i in range(y.size * (x0 + y0 + z0 == 0)):
+        q, p, k = i % Q, i // Q % P, i // Q // P
+""",
+        ),
+    ),
 )

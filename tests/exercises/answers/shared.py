@@ -23,4 +23,9 @@ def {function}({parameters}):
 """
 
 
+def for_each_scalar(count, statements):
+    """Return the statements once for each of `count` scalars, whose number they have as `#`."""
+    return "".join(statements.replace("#", str(number)) for number in range(count))
+
+
 ATOMIC_A, ATOMIC_B = "cuda.atomic.add(A, (row, k), np.float32(0))", "cuda.atomic.add(B, (k, col), np.float32(0))"

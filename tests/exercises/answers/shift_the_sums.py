@@ -1,6 +1,7 @@
 """Other answers to shift-the-sums."""
 
 from . import Answer, right, shortcut, wrong
+from .shared import for_each_scalar
 
 _FIRST = "    first_x, first_y = X[row, 0], Y[row, 0]\n"
 
@@ -195,6 +196,40 @@ WRONG = (
     wrong("sixteen lanes", ("range(lane, X.shape[1], 32)", "range(lane, X.shape[1] if lane < 16 else 0, 16)")),
 )
 
+ROW_IN_SCALARS = (
+    """@cuda.jit
+def covariance(X, Y, result):
+    row, lane, N = cuda.blockIdx.x, cuda.threadIdx.x, X.shape[1]
+    count, x0, y0 = np.float32(N), X[row, 0], Y[row, 0]
+    x, y, xy = np.float32(0), np.float32(0), np.float32(0)
+"""
+    + for_each_scalar(
+        40,
+        """    x_# = X[row, lane + 32 * #] - x0 if lane + 32 * # < N else np.float32(0)
+    y_# = Y[row, lane + 32 * #] - y0 if lane + 32 * # < N else np.float32(0)
+    x += x_#
+    y += y_#
+""",
+    )
+    + """    for away in (16, 8, 4, 2, 1):
+        x += cuda.shfl_xor_sync(0xFFFFFFFF, x, away)
+        y += cuda.shfl_xor_sync(0xFFFFFFFF, y, away)
+    x, y = x / count, y / count
+"""
+    + for_each_scalar(
+        40,
+        """    if lane + 32 * # < N:
+        xy += (x_# - x) * (y_# - y)
+""",
+    )
+    + """    for away in (16, 8, 4, 2, 1):
+        xy += cuda.shfl_xor_sync(0xFFFFFFFF, xy, away)
+    if lane == 0:
+        result[row] = xy / count
+"""
+)
+
+
 SHORTCUTS = (
     shortcut(
         "two passes, the first by atomics",
@@ -375,4 +410,5 @@ def covariance(X, Y, result):
 """,
         ),
     ),
+    shortcut("two passes over the row in 80 scalars per lane", cell=ROW_IN_SCALARS),
 )

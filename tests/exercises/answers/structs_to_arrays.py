@@ -252,6 +252,30 @@ WRONG = (
     wrong("the strides swapped", ("run[FIELDS * t + field]", "run[STRUCTS * field + t]")),
 )
 
+BY_SHUFFLES = """FIELDS, STRUCTS = 7, 128
+RUN = FIELDS * STRUCTS
+
+
+@cuda.jit
+def to_arrays(structs, arrays):
+    t, first = cuda.threadIdx.x, cuda.blockIdx.x * STRUCTS
+    warp, lane = t // 32, t % 32
+    start = FIELDS * (first + 32 * warp)
+    own = cuda.local.array(7, np.float32)
+    for k in range(7):
+        i = start + 32 * k + lane
+        own[k] = structs[i] if i < structs.size else np.float32(0)
+    for field in range(FIELDS):
+        at = FIELDS * lane + field
+        value = np.float32(0)
+        for k in range(7):
+            got = cuda.shfl_sync(0xFFFFFFFF, own[k], at % 32)
+            if at // 32 == k:
+                value = got
+        if first + t < arrays.shape[1]:
+            arrays[field, first + t] = value
+"""
+
 SHORTCUTS = (
     shortcut(
         "straight from structs, the run times zero",
@@ -342,28 +366,12 @@ def to_arrays(structs, arrays):
     ),
     shortcut(
         "by shuffles alone",
-        cell="""FIELDS, STRUCTS = 7, 128
-RUN = FIELDS * STRUCTS
-
-
-@cuda.jit
-def to_arrays(structs, arrays):
-    t, first = cuda.threadIdx.x, cuda.blockIdx.x * STRUCTS
-    warp, lane = t // 32, t % 32
-    start = FIELDS * (first + 32 * warp)
-    own = cuda.local.array(7, np.float32)
-    for k in range(7):
-        i = start + 32 * k + lane
-        own[k] = structs[i] if i < structs.size else np.float32(0)
-    for field in range(FIELDS):
-        at = FIELDS * lane + field
-        value = np.float32(0)
-        for k in range(7):
-            got = cuda.shfl_sync(0xFFFFFFFF, own[k], at % 32)
-            if at // 32 == k:
-                value = got
-        if first + t < arrays.shape[1]:
-            arrays[field, first + t] = value
-""",
+        cell=BY_SHUFFLES,
+    ),
+    shortcut(
+        "by shuffles, then through a place of the thread's own",
+        ("    t, first =", "    hand = cuda.shared.array(STRUCTS, np.float32)\n    t, first ="),
+        ("arrays[field, first + t] = value", "hand[t] = value\n            arrays[field, first + t] = hand[t]"),
+        cell=BY_SHUFFLES,
     ),
 )

@@ -355,4 +355,27 @@ def short_rows(x, y):
         y[first + i // 8, i % 8] = value
 """,
     ),
+    shortcut(
+        "by shuffles, then through a place of the thread's own",
+        cell="""CHANNELS, PIXELS = 8, 32
+
+
+@cuda.jit
+def short_rows(x, y):
+    tile = cuda.shared.array((CHANNELS, PIXELS), np.float32)
+    lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
+    first = cuda.blockIdx.x * PIXELS + warp * 8
+    if warp < 4:
+        r, c = lane // 8, lane % 8
+        upper = x[r, first + c] if first + c < x.shape[1] else np.float32(0)
+        lower = x[r + 4, first + c] if first + c < x.shape[1] else np.float32(0)
+        for half in range(2):
+            row = r + 4 * half
+            a = cuda.shfl_sync(0xFFFFFFFF, upper, c % 4 * 8 + row)
+            b = cuda.shfl_sync(0xFFFFFFFF, lower, c % 4 * 8 + row)
+            tile[warp, lane] = a if c < 4 else b
+            if first + row < y.shape[0]:
+                y[first + row, c] = tile[warp, lane]
+""",
+    ),
 )

@@ -84,4 +84,14 @@ SHORTCUTS = (
             "        w_im = W[line, f, 1] if turned else -W[line, f, 1]\n",
         ),
     ),
+    shortcut(
+        "one thread for all",
+        ("    f, line = cuda.grid(2)\n", "    x0, y0 = cuda.grid(2)\n"),
+        (
+            "    if line < Y.shape[0] and f <= T // 2:\n",
+            """    for i in range(X.shape[0] * X.shape[1] * (x0 + y0 == 0)):
+        f, line = i % X.shape[1], i // X.shape[1]
+""",
+        ),
+    ),
 )

@@ -103,4 +103,32 @@ SHORTCUTS = (
         "all blocks but the last wait for nobody",
         ("before == cuda.gridDim.x - 1", "cuda.blockIdx.x == cuda.gridDim.x - 1"),
     ),
+    shortcut(
+        "one thread adds all",
+        cell="""@cuda.jit
+def one_launch(x, y, sums, arrived, out):
+    is_last = cuda.shared.array(1, np.int32)
+    lane = cuda.threadIdx.x
+    total = np.float32(0)
+    if cuda.grid(1) == 0:
+        for i in range(x.size):
+            apart = x[i] - y[i]
+            total += apart * apart
+    if lane == 0:
+        sums[cuda.blockIdx.x] = total
+        cuda.threadfence()
+        before = cuda.atomic.inc(arrived, 0, np.uint32(cuda.gridDim.x - 1))
+        is_last[0] = before == cuda.gridDim.x - 1
+        cuda.threadfence()
+        if is_last[0]:
+            total = np.float32(0)
+            for block in range(cuda.gridDim.x):
+                total += sums[block]
+            out[0] = total
+""",
+    ),
+    shortcut(
+        "one block adds all",
+        ("range(cuda.grid(1), x.size, cuda.gridsize(1))", "range(cuda.grid(1), x.size * (cuda.blockIdx.x == 0), 32)"),
+    ),
 )

@@ -1,6 +1,7 @@
 """Other answers to the-merge-of-a-split."""
 
 from . import Answer, right, shortcut, wrong
+from .shared import for_each_scalar
 
 THERE = "if of_part > np.float32(-np.inf):"
 
@@ -232,6 +233,40 @@ WRONG = (
     ),
 )
 
+PARTS_IN_SCALARS = (
+    """from math import exp, log
+
+
+@cuda.jit
+def merge_split(O_parts, lse_parts, O, lse):
+    d, row = cuda.grid(2)
+    if row < lse.size:
+        parts, most = lse_parts.shape[0], np.float32(-np.inf)
+"""
+    + for_each_scalar(
+        100,
+        """        l# = lse_parts[#, row] if # < parts else np.float32(-np.inf)
+        o# = O_parts[#, row, d] if # < parts else np.float32(0)
+        most = max(most, l#)
+""",
+    )
+    + """        total, o = np.float32(0), np.float32(0)
+"""
+    + for_each_scalar(
+        100,
+        """        if l# > np.float32(-np.inf):
+            total += exp(l# - most)
+            o += exp(l# - most) * o#
+""",
+    )
+    + """        found = total > np.float32(0)
+        O[row, d] = o / total if found else np.float32(0)
+        if d == 0:
+            lse[row] = most + log(total) if found else np.float32(-np.inf)
+"""
+)
+
+
 SHORTCUTS = (
     shortcut(
         "in double precision",
@@ -323,4 +358,5 @@ def merge_split(O_parts, lse_parts, O, lse):
             lse[row] = most + log(total) if total > np.float32(0) else np.float32(-np.inf)
 """,
     ),
+    shortcut("the parts in 100 pairs of scalars", cell=PARTS_IN_SCALARS),
 )

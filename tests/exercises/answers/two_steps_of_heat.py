@@ -307,4 +307,27 @@ SHORTCUTS = (
     ),
     shortcut("a barrier of each warp", ("    cuda.syncthreads()\n    r, c", "    cuda.syncwarp()\n    r, c")),
     shortcut("tiles filled and left aside", cell=LEFT_ASIDE),
+    shortcut(
+        "one warp fills both tiles",
+        (
+            """    for i in range(first, ROWS * COLS, HIGH * WIDE):
+        r, c = i // COLS, i % COLS
+        row, col = top + r, left + c
+        now""",
+            """    for i in range(x, ROWS * COLS * (y == 0), 32):
+        r, c = i // COLS, i % COLS
+        row, col = top + r, left + c
+        now""",
+        ),
+        (
+            """    for i in range(first, ROWS * COLS, HIGH * WIDE):
+        r, c = i // COLS, i % COLS
+        row, col = top + r, left + c
+        if 0 < r""",
+            """    for i in range(x, ROWS * COLS * (y == 0), 32):
+        r, c = i // COLS, i % COLS
+        row, col = top + r, left + c
+        if 0 < r""",
+        ),
+    ),
 )

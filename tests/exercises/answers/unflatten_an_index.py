@@ -73,4 +73,14 @@ SHORTCUTS = (
         "an alias", cell="@cuda.jit\ndef mine(x, matrix, S, P, Q, stride):\n    matrix[0, 0] = 0\n\n\nlower = mine\n"
     ),
     shortcut("each element for all", ("        matrix[rsc", "        for i in range(2):\n            matrix[rsc")),
+    shortcut(
+        "one thread for all",
+        ("    npq, rsc = cuda.grid(2)\n", "    x0, y0 = cuda.grid(2)\n"),
+        (
+            "    if rsc < matrix.shape[0] and npq < matrix.shape[1]:\n",
+            """    for i in range(matrix.size * (x0 + y0 == 0)):
+        npq, rsc = i % matrix.shape[1], i // matrix.shape[1]
+""",
+        ),
+    ),
 )
