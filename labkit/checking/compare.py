@@ -26,10 +26,10 @@ class Difference:
         That of the verdict.
     facts
         The first element at fault, with its values.
-    why
-        One more sentence: what explains it, or which elements are at fault.
-    more
-        Further sentences, for a list.
+    clues
+        Sentences on what explains it.
+    extent
+        A sentence on all elements at fault, "" where there is but one element.
     element
         Flat index of the first element at fault.
     cause
@@ -41,8 +41,8 @@ class Difference:
     name: str
     reason: str
     facts: str
-    why: str = ""
-    more: tuple[str, ...] = ()
+    clues: tuple[str, ...] = ()
+    extent: str = ""
     element: int | None = None
     cause: str = ""
     picture: tuple[str, ...] = ()
@@ -50,7 +50,8 @@ class Difference:
     @property
     def message(self) -> str:
         """Two sentences, then a list."""
-        return "\n".join([" ".join(filter(None, (self.facts, self.why))), *(f"- {text}" for text in self.more)])
+        sentences = [self.facts, *self.clues, *[self.extent] * bool(self.extent)]
+        return "\n".join([" ".join(sentences[:2]), *(f"- {sentence}" for sentence in sentences[2:])])
 
 
 def find_wrong_output(launch: Launch, names: Sequence[str], outputs: Sequence[Any]) -> Difference | None:
@@ -87,18 +88,18 @@ def _compare(name: str, output: Shaped[np.ndarray, "..."], expected: Expected) -
     digits = ".0f" if np.issubdtype(output.dtype, np.integer) else ".6g"  # of a whole number all
     facts = f"{name}{_first_index(wrong)} is {_text(output[first], digits)} and should be "
     facts += f"{_text(expected.value[first], digits)}."
-    reasons = _explain_values(name, output, expected, wrong, first)
-    return _make_difference(name, "result", facts, wrong, "are wrong", reasons)
+    clues = _explain_values(name, output, expected, wrong, first)
+    return _make_difference(name, "result", facts, wrong, "are wrong", clues)
 
 
 def _text(value, digits):
     return "NaN" if np.isnan(value) else f"{value:{digits}}"
 
 
-def _make_difference(name, reason, facts, mask, are_marked, reasons=()):
+def _make_difference(name, reason, facts, mask, are_marked, clues=()):
+    extent = describe_extent(mask, name, are_marked)
     picture = () if describe(mask) or mask.all() else draw(mask)
-    why, *more = filter(None, (*reasons, describe_extent(mask, name, are_marked), ""))
-    return Difference(name, reason, facts, why, tuple(more), int(np.argmax(mask)), picture=picture)
+    return Difference(name, reason, facts, tuple(clues), extent, int(np.argmax(mask)), picture=picture)
 
 
 def _explain_values(name, output, expected, wrong, first) -> list[str]:
@@ -141,6 +142,5 @@ def _explain(difference, launch, names, outputs):
     if mistake is None:
         return difference
     changed = " and ".join(names[position] for position in mistake.make_outputs())
-    why = f"{changed} came out as if {mistake.cause}."
-    extent = difference.more[-1:] or ((difference.why,) if difference.why else ())
-    return replace(difference, why=why, more=extent, cause=mistake.cause, picture=())
+    clue = f"{changed} came out as if {mistake.cause}."
+    return replace(difference, clues=(clue,), cause=mistake.cause, picture=())

@@ -75,6 +75,12 @@ def test_a_mistake_by_which_elements_are_never_written_is_named(launch):
     assert not compared(launch, C).cause
 
 
+def test_an_output_of_one_element_is_told_in_one_sentence():
+    launch = Launch("a launch", (unwritten_array((1,)),), {0: expect(np.array([3.0]))})
+    wrong = find_wrong_output(launch, ["total"], [np.array([2], np.float32)])
+    assert wrong.message == "total[0] is 2 and should be 3."
+
+
 def test_small_errors_are_said_to_be_of_rounding(launch):
     assert "rounded too early" in compared(launch, VALUE * 1.0001).message
     assert "rounded too early" not in compared(launch, VALUE * 1.01).message
