@@ -254,7 +254,7 @@ def _check_outputs(launch, trace, names):
     if not lines:
         raise _Fault(wrong.reason, f"{wrong.message}\n- No line stores to {wrong.name}.", None, wrong)
     message, line = wrong.message, _find_store(trace, wrong)
-    if line and len(lines) > 1:
+    if line and len(lines) > 1 and not wrong.cause:
         message += f"\n- Line {line} stored {wrong.name}'s first wrong element."
     raise _Fault(wrong.reason, message, line or lines[0], wrong)
 

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float, Float32
 
-from labkit.checking import Dependence, Duty
+from labkit.checking import Dependence, Duty, Launch, Mistake
 from labkit.checking.budget import ACTIVE_THREADS
 from labkit.gemm.problem import error_bound, oracle
 from labkit.ladder import Expected
@@ -47,3 +47,21 @@ def grid_for(extent: tuple[int, ...], block: tuple[int, ...]) -> tuple[int, ...]
 def last_block_size(size: int, block: int) -> int:
     """Return the number of elements in the last block, at least 1."""
     return (size - 1) % block + 1
+
+
+def swap_rows_and_columns(launch: Launch) -> tuple[Mistake, ...]:
+    """Make the mistake by which the grid's x counts the rows of the output; none if it covers the output so, too."""
+    ((position, expected),) = launch.outputs.items()
+    rows, columns = (blocks * threads for blocks, threads in zip(launch.grid, launch.block, strict=True))
+    row, column = np.indices(expected.value.shape, sparse=True)
+    is_covered = (row < rows) & (column < columns)
+    if is_covered.all():
+        return ()
+    value = np.where(is_covered, expected.value, np.nan)
+    cause = "the grid's x counted rows and its y columns"
+    return (Mistake(cause, lambda: {position: Expected(value, expected.bound)}),)
+
+
+def pad_to(step: tuple[int, ...], X: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+    """Append zeros to an array, so that each side is a multiple of its step."""
+    return np.pad(X, [(0, -size % multiple) for size, multiple in zip(X.shape, step, strict=True)])

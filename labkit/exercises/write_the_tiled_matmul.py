@@ -1,8 +1,13 @@
 """The tiled matmul, from a blank kernel, for any shape."""
 
-from labkit.checking import NO_FLOAT64, Budget, Exercise
+from dataclasses import replace
+from typing import Any
+
+from labkit.checking import NO_FLOAT64, Budget, Exercise, Mistake
 from labkit.checking.budget import BARRIERS
 from labkit.exercises.matmuls import RANDOM_SIZES, USES_TILES, make_matmul_launch
+from labkit.exercises.problems import expect_product, pad_to
+from labkit.ladder import Expected
 
 TILE = 16
 
@@ -16,7 +21,17 @@ def make_launch(rng, M, N, K):
         Budget(BARRIERS, 2 * tiles, "one pair per iteration of each block"),
         NO_FLOAT64,
     )
-    return make_matmul_launch(rng, M, N, K, (TILE, TILE), "A.T @ B", budgets=budgets, dependences=(USES_TILES,))
+    limits: dict[str, Any] = {"budgets": budgets, "dependences": (USES_TILES,)}
+    launch = make_matmul_launch(rng, M, N, K, (TILE, TILE), "A.T @ B", step=TILE, **limits)
+    A, B = (pad_to((TILE, TILE), X) for X in launch.args[:2])
+
+    def transpose_tiles_of_B():
+        tiles = B.reshape(len(B) // TILE, TILE, -1, TILE).swapaxes(1, 3).reshape(B.shape)
+        product = expect_product(A.T, tiles)
+        return {2: Expected(product.value[:M, :N], product.bound[:M, :N])}
+
+    transposed = Mistake("each tile of B were transposed", transpose_tiles_of_B)
+    return replace(launch, mistakes=(*launch.mistakes, transposed))
 
 
 EXERCISE = Exercise(
