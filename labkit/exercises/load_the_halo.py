@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Above, Budget, Dependence, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Dependence, Exercise, Launch, Mistake, unwritten_array
 from labkit.conv import Forward
 from labkit.exercises.problems import grid_for
 from labkit.ladder import Expected
@@ -52,6 +52,7 @@ def make_launch(rng, P, Q):
             NO_FLOAT64,
         ),
         dependences=(Dependence(SHARED_LOADS, "take each pixel from the tile in shared memory", expected_results),),
+        mistakes=(Mistake("the filter were turned", lambda: {2: expect_outputs(x, w[..., ::-1, ::-1])}),),
     )
 
 

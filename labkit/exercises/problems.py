@@ -65,3 +65,11 @@ def swap_rows_and_columns(launch: Launch) -> tuple[Mistake, ...]:
 def pad_to(step: tuple[int, ...], X: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
     """Append zeros to an array, so that each side is a multiple of its step."""
     return np.pad(X, [(0, -size % multiple) for size, multiple in zip(X.shape, step, strict=True)])
+
+
+def multiply_transposed_tiles(A: Float[np.ndarray, "M K"], B: Float[np.ndarray, "K N"], tile: int) -> Expected:
+    """Expect A @ B with each tile of B, of tile x tile elements, transposed."""
+    M, N = len(A), B.shape[1]
+    A, B = pad_to((tile, tile), A), pad_to((tile, tile), B)
+    product = expect_product(A, B.reshape(len(B) // tile, tile, -1, tile).swapaxes(1, 3).reshape(B.shape))
+    return Expected(product.value[:M, :N], product.bound[:M, :N])

@@ -6,8 +6,7 @@ from typing import Any
 from labkit.checking import NO_FLOAT64, Budget, Exercise, Mistake
 from labkit.checking.budget import BARRIERS
 from labkit.exercises.matmuls import RANDOM_SIZES, USES_TILES, make_matmul_launch
-from labkit.exercises.problems import expect_product, pad_to
-from labkit.ladder import Expected
+from labkit.exercises.problems import multiply_transposed_tiles
 
 TILE = 16
 
@@ -23,14 +22,8 @@ def make_launch(rng, M, N, K):
     )
     limits: dict[str, Any] = {"budgets": budgets, "dependences": (USES_TILES,)}
     launch = make_matmul_launch(rng, M, N, K, (TILE, TILE), "A.T @ B", step=TILE, **limits)
-    A, B = (pad_to((TILE, TILE), X) for X in launch.args[:2])
-
-    def transpose_tiles_of_B():
-        tiles = B.reshape(len(B) // TILE, TILE, -1, TILE).swapaxes(1, 3).reshape(B.shape)
-        product = expect_product(A.T, tiles)
-        return {2: Expected(product.value[:M, :N], product.bound[:M, :N])}
-
-    transposed = Mistake("each tile of B were transposed", transpose_tiles_of_B)
+    A, B = launch.args[:2]
+    transposed = Mistake("each tile of B were transposed", lambda: {2: multiply_transposed_tiles(A.T, B, TILE)})
     return replace(launch, mistakes=(*launch.mistakes, transposed))
 
 
