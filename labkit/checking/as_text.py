@@ -15,7 +15,7 @@ from labkit.checking.definitions import read_definitions
 from labkit.checking.exercise import Exercise
 from labkit.checking.source import python_function
 from labkit.rebinding import names_in, names_used_by, unset_globals
-from labkit.simulator.language import suggest_name
+from labkit.simulator.language import suggest_import, suggest_name
 
 MAX_CHARACTERS = 100_000  # of an answer
 MAX_LINE_CHARACTERS = 80  # quoted in a message
@@ -118,13 +118,14 @@ def _find_undefined_name(function, statements):
         reads = [node for root in own for node in ast.walk(root) if isinstance(node, ast.Name) and node.id in missing]
         if reads:
             first = min(reads, key=lambda node: (node.lineno, node.col_offset))
-            defined = {name.lower(): name for name in [*reader.__globals__, *reader.__code__.co_varnames]}
-            close = difflib.get_close_matches(first.id.lower(), defined, 1)
-            hint = f" (did you mean `{defined[close[0]]}`?)" if close else suggest_name(first.id)
-            message = (
-                f"Line {first.lineno}: `{first.id}` is not defined{hint}; if another cell defines it, move that into "
-                "this one, for grading reads the cells of the exercises and the chapter's setup alone."
-            )
+            advice = suggest_import(first.id)
+            if not advice:
+                defined = {name.lower(): name for name in [*reader.__globals__, *reader.__code__.co_varnames]}
+                close = difflib.get_close_matches(first.id.lower(), defined, 1)
+                advice = f" (did you mean `{defined[close[0]]}`?)" if close else suggest_name(first.id)
+                advice += "; if another cell defines it, move that into this one, for grading reads the cells of "
+                advice += "the exercises and the chapter's setup alone"
+            message = f"Line {first.lineno}: `{first.id}` is not defined{advice}."
             return Unreadable("refused", message, first.lineno)
     return None
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from labkit.checking.budget import FLOAT64, Budget, find_worst_site, read_counter, read_site_counter
-from labkit.checking.compare import find_wrong_output
+from labkit.checking.compare import Difference, find_wrong_output
 from labkit.checking.exercise import Exercise, Launch, Questions
 from labkit.checking.own_code import collect_helpers, explain_foreign_function, find_foreign_helper
 from labkit.checking.restricted_python import run_calls
@@ -33,9 +33,9 @@ ANOTHER_WAY = "The result is right, but not in the way that the exercise is abou
 class _Fault(Exception):
     """The answer is not right, for the reason of a verdict; the line is that of the learner's code."""
 
-    def __init__(self, reason: str, message: str, line: int | None = None):
+    def __init__(self, reason: str, message: str, line: int | None = None, difference: Difference | None = None):
         super().__init__(message)
-        self.reason, self.line = reason, line
+        self.reason, self.line, self.difference = reason, line, difference
 
 
 def judge(exercise: Exercise, kernel: Any, seed: int, draws: int = 1) -> Verdict:
@@ -51,7 +51,9 @@ def judge(exercise: Exercise, kernel: Any, seed: int, draws: int = 1) -> Verdict
     try:
         message = judgement.run_checks(draws)
     except _Fault as fault:
-        run_details = {"line": fault.line, "launch": judgement.label, "trace": judgement.trace}
+        run_details: dict[str, Any] = {"line": fault.line, "launch": judgement.label, "trace": judgement.trace}
+        if fault.difference:
+            run_details |= {"cause": fault.difference.cause, "picture": fault.difference.picture}
         return Verdict(*exercise_fields, fault.reason, str(fault), **run_details, seed=seed, number=exercise.number)
     return Verdict(*exercise_fields, "solved", message, seed=seed, number=exercise.number)
 
@@ -175,7 +177,9 @@ class _Judgement:
         except KernelError as error:
             raise _Fault("refused", f"{OTHER_ORDER}, it stopped: {error}", error.line) from None
         except _Fault as fault:
-            raise _Fault(fault.reason, f"{OTHER_ORDER}, it went wrong.\n{fault}", fault.line) from None
+            raise _Fault(
+                fault.reason, f"{OTHER_ORDER}, it went wrong.\n{fault}", fault.line, fault.difference
+            ) from None
         self.trace = trace
 
     def _run(self, launch: Launch) -> Trace | LoopTrace:
@@ -251,11 +255,24 @@ def _check_outputs(launch, trace, names):
     wrong = find_wrong_output(launch, names, trace.outputs)
     if wrong is None:
         return
-    sites = (counters.site for counters in trace.sites)
-    line = next((site.line for site in sites if site.array == wrong.name and site.kind != "load"), None)
-    where = f"Line {line} stores to {wrong.name}" if line else f"No line stores to {wrong.name}"
-    where += "; the mistake may be in an earlier line." if line and wrong.reason == "result" else "."
-    raise _Fault(wrong.reason, f"{wrong.message}\n{where}", line)
+    lines = sorted({c.site.line for c in trace.sites if c.site.array == wrong.name and c.site.kind != "load"})
+    if not lines:
+        raise _Fault(wrong.reason, f"{wrong.message}\n- No line stores to {wrong.name}.", None, wrong)
+    message, line = wrong.message, _find_store(trace, wrong)
+    if line and len(lines) > 1 and not wrong.cause:
+        message += f"\n- Line {line} stored {wrong.name}'s first wrong element."
+    raise _Fault(wrong.reason, message, line or lines[0], wrong)
+
+
+def _find_store(trace, wrong) -> int | None:
+    """Return the one line that stored the first wrong element; None if no recorded block shows it, or two did."""
+    if wrong.reason != "result" or not isinstance(trace, Trace):
+        return None
+    sites = [i for i, c in enumerate(trace.sites) if c.site.array == wrong.name and c.site.kind != "load"]
+    samples = trace.samples
+    rows = np.isin(samples.site, sites) & (samples.index == wrong.element).any(axis=-1)
+    lines = {int(line) for line in samples.line[rows]}
+    return lines.pop() if len(lines) == 1 and samples.complete else None
 
 
 def _check_budgets(launch, trace):

@@ -1,24 +1,57 @@
-"""Comparison of the outputs of a launch with the values they must hold, told in one sentence."""
+"""Comparison of the outputs of a launch with the values they must hold, told in two sentences and a list."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Shaped
 
 from labkit.checking.exercise import Launch
-from labkit.checking.unwritten import is_unwritten
+from labkit.checking.mistake import find_mistake
+from labkit.checking.pattern import describe, describe_extent, draw
+from labkit.checking.unwritten import is_computed_from_unwritten, is_unwritten
 from labkit.ladder import Expected
+
+SMALL_ERROR = 1e-3  # of the largest value: that of a rounding, not of a wrong term
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The fault of the array `name`: the verdict's reason, and a sentence."""
+    """The fault of the array `name`.
+
+    Attributes
+    ----------
+    reason
+        That of the verdict.
+    facts
+        The first element at fault, with its values.
+    clues
+        Sentences on what explains it.
+    extent
+        A sentence on all elements at fault, "" where there is but one element.
+    element
+        Flat index of the first element at fault.
+    cause
+        That of the usual mistake which explains all outputs.
+    picture
+        The array's elements at fault, if no words say exactly which they are.
+    """
 
     name: str
     reason: str
-    message: str
+    facts: str
+    clues: tuple[str, ...] = ()
+    extent: str = ""
+    element: int | None = None
+    cause: str = ""
+    picture: tuple[str, ...] = ()
+
+    @property
+    def message(self) -> str:
+        """Two sentences, then a list."""
+        sentences = [self.facts, *self.clues, *[self.extent] * bool(self.extent)]
+        return "\n".join([" ".join(sentences[:2]), *(f"- {sentence}" for sentence in sentences[2:])])
 
 
 def find_wrong_output(launch: Launch, names: Sequence[str], outputs: Sequence[Any]) -> Difference | None:
@@ -37,15 +70,15 @@ def find_wrong_output(launch: Launch, names: Sequence[str], outputs: Sequence[An
     for position, expected in launch.outputs.items():
         difference = _compare(names[position], outputs[position], expected)
         if difference is not None:
-            return difference
+            return _explain(difference, launch, names, outputs)
     return None
 
 
 def _compare(name: str, output: Shaped[np.ndarray, "..."], expected: Expected) -> Difference | None:
     missing = is_unwritten(output)
     if missing.any():
-        message = f"{name}{_first_index(missing)} was never written{_describe_extent(name, missing)}."
-        return Difference(name, "unwritten", message)
+        facts = f"{name}{_first_index(missing)} was never written."
+        return _make_difference(name, "unwritten", facts, missing, "were never written")
     with np.errstate(invalid="ignore"):
         near = np.abs(output.astype(np.float64) - expected.value) <= expected.bound
         wrong = ~(near | (output == expected.value))  # infinity is nowhere near infinity
@@ -53,11 +86,49 @@ def _compare(name: str, output: Shaped[np.ndarray, "..."], expected: Expected) -
         return None
     first = np.unravel_index(np.argmax(wrong), wrong.shape)
     digits = ".0f" if np.issubdtype(output.dtype, np.integer) else ".6g"  # of a whole number all
-    message = f"{name}{_first_index(wrong)} is {output[first]:{digits}} and should be {expected.value[first]:{digits}}"
+    facts = f"{name}{_first_index(wrong)} is {_text(output[first], digits)} and should be "
+    facts += f"{_text(expected.value[first], digits)}."
+    clues = _explain_values(name, output, expected, wrong, first)
+    return _make_difference(name, "result", facts, wrong, "are wrong", clues)
+
+
+def _text(value, digits):
+    return "NaN" if np.isnan(value) else f"{value:{digits}}"
+
+
+def _make_difference(name, reason, facts, mask, are_marked, clues=()):
+    extent = describe_extent(mask, name, are_marked)
+    picture = () if describe(mask) or mask.all() else draw(mask)
+    return Difference(name, reason, facts, tuple(clues), extent, int(np.argmax(mask)), picture=picture)
+
+
+def _explain_values(name, output, expected, wrong, first) -> list[str]:
+    """Return what wrong values tell by themselves."""
     if np.isnan(output[first]):
-        message += ": so are infinity - infinity, infinity / infinity and 0 * infinity, "
-        message += f"and a sum that begins with what {name} held"
-    return Difference(name, "result", f"{message}{_describe_extent(name, wrong)}.")
+        if is_computed_from_unwritten(output[first]):
+            return [
+                f"It was computed from what {name} held, and {name} held nothing yet: begin with a value of your own."
+            ]
+        return ["NaN comes of infinity - infinity, infinity / infinity and 0 * infinity, and of memory never written."]
+    largest = np.abs(expected.value[np.isfinite(expected.value)]).max(initial=0)
+    with np.errstate(invalid="ignore", over="ignore"):
+        errors = np.abs(output.astype(np.float64) - expected.value)[wrong]
+    if np.issubdtype(output.dtype, np.floating) and (errors < SMALL_ERROR * largest).all():
+        return ["The errors are below 0.1%: look for a value that is rounded too early."]
+    return _explain_ratio(output, expected)
+
+
+def _explain_ratio(output, expected) -> list[str]:
+    """Say by which factor all values are wrong, if it is one."""
+    if output.size == 1 or not expected.value.all():
+        return []
+    with np.errstate(invalid="ignore"):
+        ratios = output / expected.value
+    if not np.ptp(ratios) < SMALL_ERROR * abs(ratios.flat[0]):
+        return []
+    ratio = float(np.median(ratios))
+    is_opposite = abs(ratio + 1) < SMALL_ERROR
+    return ["Each has the opposite sign." if is_opposite else f"Each is {ratio:.4g} times as large as it should be."]
 
 
 def _first_index(mask: Bool[np.ndarray, "..."]) -> str:
@@ -65,18 +136,11 @@ def _first_index(mask: Bool[np.ndarray, "..."]) -> str:
     return f"[{', '.join(str(int(i)) for i in index)}]"
 
 
-def _describe_extent(name, mask):
-    """Say how many elements are marked, and which rows or columns hold them all."""
-    count = int(mask.sum())
-    if count == mask.size:
-        return f"; so it is with all of {name}"
-    if count == 1:
-        return "; every other element is fine"
-    extent = f"; {count} of {mask.size} elements are like that"
-    if mask.ndim == 2:
-        for axis, word in ((1, "rows"), (0, "columns")):
-            marked = np.flatnonzero(mask.any(axis=axis))
-            first, last = marked[0], marked[-1]
-            if len(marked) < mask.shape[1 - axis]:
-                return f"{extent}, all in {f'{word[:-1]} {first}' if first == last else f'{word} {first} to {last}'}"
-    return extent
+def _explain(difference, launch, names, outputs):
+    """Tell a difference by the usual mistake that explains it, if there is one."""
+    mistake = find_mistake(launch.mistakes, launch.outputs, outputs)
+    if mistake is None:
+        return difference
+    changed = " and ".join(names[position] for position in mistake.make_outputs())
+    clue = f"{changed} came out as if {mistake.cause}."
+    return replace(difference, clues=(clue,), cause=mistake.cause, picture=())

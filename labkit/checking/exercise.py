@@ -8,6 +8,7 @@ import numpy as np
 
 from labkit.checking.budget import Budget
 from labkit.checking.duty import Dependence, Duty, InputDependence
+from labkit.checking.mistake import Mistake
 from labkit.ladder import Expected
 
 
@@ -24,6 +25,7 @@ class Launch:
     budgets: tuple[Budget, ...] = ()  # upper limits of counters
     duties: tuple[Duty, ...] = ()  # limits of counters that show the technique, such as a least number of barriers
     dependences: tuple[Dependence | InputDependence, ...] = ()  # what the result must depend on
+    mistakes: tuple[Mistake, ...] = ()  # usual ones; the first that explains a wrong result names its cause
 
 
 @dataclass(frozen=True)

@@ -24,3 +24,10 @@ def is_unwritten(array: Shaped[np.ndarray, "..."]) -> Bool[np.ndarray, "..."]:
     """Mark the elements that still hold the poison of `unwritten_array`."""
     poison = _POISON[array.dtype]
     return np.ascontiguousarray(array).view(poison.dtype) == poison
+
+
+def is_computed_from_unwritten(value: np.generic) -> bool:
+    """Return whether a value is the NaN that arithmetic makes of poison, which keeps all bits but the quiet one."""
+    poison = _POISON[value.dtype]
+    found, quiet = value.view(poison.dtype), np.array(np.nan, value.dtype).view(poison.dtype)
+    return bool(np.isnan(value) and found | quiet == poison | quiet)

@@ -26,6 +26,8 @@ class Verdict:
     grading_problem: str = ""  # why an answer that is right here earns nothing when its text is graded; "" if it earns
     seed: int | None = None  # of the random sizes: `check(..., seed=...)` makes the same runs
     number: str = ""  # as shown, "03.2"
+    cause: str = ""  # of a wrong result that an exercise's usual mistake explains, in words that follow "as if"
+    picture: tuple[str, ...] = ()  # of wrong elements that follow no simple pattern, as lines of text
     trace: Trace | LoopTrace | None = field(default=None, repr=False, compare=False)  # of the run, for the views
 
     @property
@@ -50,7 +52,7 @@ class Verdict:
         return f"The text of the cell, which alone is graded, earns nothing yet. {self.grading_problem}"
 
     def __repr__(self):
-        lines = [self.headline, *self._explanation.splitlines()]
+        lines = [self.headline, *self._explanation.splitlines(), *self.picture]
         if self.launch:
             lines.append(f"(run on {self.launch})")
         return "\n   ".join(lines)
@@ -58,8 +60,11 @@ class Verdict:
     def _repr_html_(self):
         colour = "#009e73" if self.passed and not self.grading_problem else "#d55e00"
         message = re.sub("`([^`]+)`", r"<code>\1</code>", "<br>".join(map(escape, self._explanation.splitlines())))
+        *cells, key = self.picture or ("",)
+        cells = "\n".join(map(escape, cells))
+        picture = f'<pre role="img" aria-label="Wrong elements" style="line-height: 1">{cells}</pre>{escape(key)}'
         launch = f'<br><span style="opacity: 0.75">run on {escape(self.launch)}</span>' if self.launch else ""
         return (
             f'<div style="border-left: 4px solid {colour}; padding: 4px 12px; line-height: 1.5">'
-            f"<b>{escape(self.headline)}</b><br>{message}{launch}</div>"
+            f"<b>{escape(self.headline)}</b><br>{message}{picture * bool(cells)}{launch}</div>"
         )

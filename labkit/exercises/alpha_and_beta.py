@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, Mistake, unwritten_array
 from labkit.exercises.matmuls import USES_TILES, add_expected_results
 from labkit.exercises.problems import EPS, grid_for, random_matrix
 from labkit.gemm.problem import error_bound, oracle
@@ -16,14 +16,18 @@ def make_launch(rng, M, N, K, *factors):
     alpha, beta = np.array(factors, np.float32)
     C = random_matrix(rng, M, N) if beta else unwritten_array((M, N))
     addend = beta * C.astype(float) if beta else np.zeros((M, N))
-    value = alpha * oracle(A, B) + addend
-    bound = abs(alpha) * error_bound(A, B) + 4 * EPS * (np.abs(value) + np.abs(addend))
+
+    def combine(of_product, of_C):
+        value = of_product * oracle(A, B) + of_C * C.astype(float) if of_C else of_product * oracle(A, B)
+        held = abs(of_C * C) if of_C else 0
+        return {4: Expected(value, abs(of_product) * error_bound(A, B) + 4 * EPS * (np.abs(value) + held))}
+
     loads = {"A": M * K * -(-N // TILE), "B": K * N * -(-M // TILE), "C": M * N if beta else 0}
     C_loads = "and 1 of each element of C" if beta else "and none of C, since beta is 0"
     return Launch(
         label=f"A {M} x {K} times B {K} x {N}, alpha {alpha:g}, beta {beta:g}",
         args=(alpha, A, B, beta, C),
-        outputs={4: Expected(value, bound)},
+        outputs=combine(alpha, beta),
         grid=grid_for((N, M), (TILE, TILE)),
         block=(TILE, TILE),
         budgets=(
@@ -31,6 +35,15 @@ def make_launch(rng, M, N, K, *factors):
             NO_FLOAT64,
         ),
         dependences=add_expected_results((USES_TILES,), A, B, alpha, addend),
+        mistakes=(
+            Mistake("alpha were left out", lambda: combine(1, beta)),
+            Mistake("beta were left out", lambda: combine(alpha, 1)),
+            Mistake("C were left out", lambda: combine(alpha, 0)),
+            Mistake("alpha scaled beta * C, too", lambda: combine(alpha, alpha * beta)),
+            Mistake("alpha and beta were exchanged", lambda: combine(beta, alpha)),
+            Mistake("the result were added to C", lambda: combine(alpha, 1 + beta)),
+        )
+        * bool(beta),
     )
 
 

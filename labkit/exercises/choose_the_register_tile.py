@@ -4,6 +4,7 @@ from labkit.checking import Budget, Exercise
 from labkit.checking.budget import LOCAL_NUMBERS, SHARED_BYTES
 from labkit.exercises.matmuls import RANDOM_SIZES_AND_ALPHA, USES_TILES, make_tiled_launch, scale_by_alpha
 
+BK = 8
 MAX_BYTES = 3072
 MAX_NUMBERS = 32
 
@@ -28,7 +29,8 @@ def make_launch(rng, M, N, K, alpha, BM, BN, TM, TN):
             *budgets,
         )
     shape = (BM, BN), (BN // TN, BM // TM)
-    return scale_by_alpha(alpha, make_tiled_launch(rng, M, N, K, *shape, budgets=budgets, dependences=(USES_TILES,)))
+    launch = make_tiled_launch(rng, M, N, K, *shape, step=BK, budgets=budgets, dependences=(USES_TILES,))
+    return scale_by_alpha(alpha, launch)
 
 
 EXERCISE = Exercise(

@@ -20,7 +20,7 @@ def make_launch(rng, M, N, K, alpha, TILE):
         Budget(BARRIERS, 2 * tiles, "one pair per iteration of each block"),
     )
     return scale_by_alpha(
-        alpha, make_matmul_launch(rng, M, N, K, (TILE, TILE), budgets=budgets, dependences=(USES_TILES,))
+        alpha, make_matmul_launch(rng, M, N, K, (TILE, TILE), step=TILE, budgets=budgets, dependences=(USES_TILES,))
     )
 
 

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from labkit.checking import Above, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import Above, Budget, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import FLOAT64
 from labkit.exercises.problems import expect, grid_for, one_thread_per_element
 
@@ -22,6 +22,13 @@ def make_launch(rng, count, numerator, denominator):
     n[:4] = 0, 1, end - 1, min(numerator, end - 2)
     quotients = np.array([int(dividend) * denominator // numerator for dividend in n], float)
     examples = ", ".join(map(str, n[:4].tolist()))
+
+    def mistake(cause, divide):
+        def make_outputs():
+            return {1: expect(np.array([float(divide(int(a), int(a) * multiplier) % 2**32) for a in n]))}
+
+        return Mistake(cause, make_outputs)
+
     return Launch(
         label=f"{count} numbers ({examples}, ...) divided by {divisor}",
         args=(n.astype(np.uint32), unwritten_array((count,), np.uint32), np.uint32(multiplier), np.uint32(shift)),
@@ -34,6 +41,15 @@ def make_launch(rng, count, numerator, denominator):
             Budget(FLOAT64, 0, "whole numbers need none: float64 has 53 bits, and a product of these 64"),
         ),
         duties=(one_thread_per_element((count,), BLOCK),),
+        mistakes=(
+            mistake("the highest bit of the multiplier were left out", lambda n, product: (product >> 32) >> shift),
+            mistake("the sum had 32 bits", lambda n, product: ((product >> 32) + n) % 2**32 >> shift),
+            mistake("the product had 32 bits", lambda n, product: n >> shift),
+            mistake("the lower half of the product were taken", lambda n, product: (product % 2**32 + n) >> shift),
+            mistake("n were added after the shift", lambda n, product: ((product >> 32) >> shift) + n),
+            mistake("nothing were shifted", lambda n, product: (product >> 32) + n),
+            mistake("the shift were larger by 1", lambda n, product: ((product >> 32) + n) >> (shift + 1)),
+        ),
     )
 
 

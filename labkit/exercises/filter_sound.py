@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import BARRIERS
 from labkit.exercises.matmuls import USES_TILES, add_expected_results
-from labkit.exercises.problems import expect_product, grid_for, random_matrix
+from labkit.exercises.problems import expect_product, grid_for, multiply_transposed_tiles, random_matrix
 from labkit.table import count_text
 
 TILE = 16
@@ -13,8 +13,13 @@ TILE = 16
 
 def make_launch(rng, K, C, L, T, hop):
     w, sound = random_matrix(rng, K, C * L), random_matrix(rng, C, (T - 1) * hop + L)
-    windows = np.lib.stride_tricks.sliding_window_view(sound, L, 1)[:, ::hop]  # C T L
-    lowered = np.ascontiguousarray(windows.transpose(0, 2, 1).reshape(C * L, T))
+    all_windows = np.lib.stride_tricks.sliding_window_view(sound, L, 1)  # C T L
+    windows = all_windows[:, ::hop]
+
+    def lower(windows, order=(0, 2, 1)):
+        return np.ascontiguousarray(windows.transpose(order).reshape(C * L, T))
+
+    lowered, turned_taps = lower(windows), w.reshape(K, C, L)[..., ::-1].reshape(K, C * L)
     tiles = -(-K // TILE) * -(-T // TILE) * -(-C * L // TILE)
     return Launch(
         label=f"{count_text(C, 'channel')} of {sound.shape[1]} samples, "
@@ -30,6 +35,15 @@ def make_launch(rng, K, C, L, T, hop):
             NO_FLOAT64,
         ),
         dependences=add_expected_results((USES_TILES,), w, lowered),
+        mistakes=(
+            Mistake("the hop were 1", lambda: {2: expect_product(w, lower(all_windows[:, :T]))}),
+            Mistake("only the first channel were filtered", lambda: {2: expect_product(w[:, :L], lowered[:L])}),
+            Mistake("the taps were turned", lambda: {2: expect_product(turned_taps, lowered)}),
+            Mistake(
+                "samples were counted over channels first", lambda: {2: expect_product(w, lower(windows, (2, 0, 1)))}
+            ),
+            Mistake("each tile of x were transposed", lambda: {2: multiply_transposed_tiles(w, lowered, TILE)}),
+        ),
     )
 
 

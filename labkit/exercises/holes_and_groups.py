@@ -1,6 +1,10 @@
 """A dilated, grouped convolution of images whose channels come last."""
 
-from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
+from dataclasses import replace
+
+import numpy as np
+
+from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, Mistake, unwritten_array
 from labkit.conv import Forward
 from labkit.exercises.problems import grid_for, one_thread_per_element
 from labkit.ladder import Expected
@@ -15,8 +19,14 @@ def make_launch(rng, groups, channels, filters, P, Q, R, S, dilation):
     C, K = groups * channels, groups * filters
     problem = Forward(1, C, H, W, K, R, S, dilation_h=dilation, dilation_w=dilation, groups=groups, flipped=True)
     x, w, y, _ = problem.operands(seed=int(rng.integers(2**31)))
-    (expected,) = problem.expected((x, w, y, problem)).values()
-    value, bound = (array[0].transpose(1, 2, 0) for array in (expected.value, expected.bound))
+
+    def expect_outputs(x, w, problem=problem):
+        (expected,) = problem.expected((x, w, y, problem)).values()
+        return {2: Expected(*(array[0].transpose(1, 2, 0) for array in (expected.value, expected.bound)))}
+
+    rows = P + R - 1  # without dilation
+    dense = replace(problem, H=rows, dilation_h=1)
+    first_group = np.tile(x[:, :channels], (1, groups, 1, 1))
     return Launch(
         label=f"{H} x {W} pixels of {count_text(C, 'channel')}, {count_text(K, 'filter')} of {R} x {S}, "
         f"dilation {dilation}, {count_text(groups, 'group')}",
@@ -27,11 +37,17 @@ def make_launch(rng, groups, channels, filters, P, Q, R, S, dilation):
             dilation,
             groups,
         ),
-        outputs={2: Expected(value, bound)},
+        outputs=expect_outputs(x, w),
         grid=grid_for((K, Q, P), BLOCK),
         block=BLOCK,
         budgets=(Budget("global loads", problem.flops, "one pixel and one tap per product"), NO_FLOAT64),
         duties=(one_thread_per_element((K, Q, P), BLOCK),),
+        mistakes=(
+            Mistake("the filter were not turned", lambda: expect_outputs(x, w[..., ::-1, ::-1])),
+            Mistake("only the rows of the filter were turned", lambda: expect_outputs(x, w[..., ::-1])),
+            Mistake("the rows of a filter had no dilation", lambda: expect_outputs(x[:, :, :rows], w, dense)),
+            Mistake("all groups read the channels of the first", lambda: expect_outputs(first_group, w)),
+        ),
     )
 
 

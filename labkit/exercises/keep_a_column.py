@@ -1,8 +1,13 @@
 """A one-dimensional register tile over tiles in shared memory."""
 
-from labkit.checking import NO_FLOAT64, Budget, Exercise
+from dataclasses import replace
+
+import numpy as np
+
+from labkit.checking import NO_FLOAT64, Budget, Exercise, Mistake
 from labkit.checking.budget import BARRIERS
-from labkit.exercises.matmuls import RANDOM_SIZES_AND_ALPHA, USES_TILES, make_tiled_launch, scale_by_alpha
+from labkit.exercises.matmuls import RANDOM_SIZES_AND_ALPHA, USES_TILES, make_tiled_launch, round_up, scale_by_alpha
+from labkit.ladder import Expected
 
 BM, BN, BK, TM = 32, 32, 8, 4
 
@@ -21,7 +26,24 @@ def make_launch(rng, M, N, K, alpha):
         NO_FLOAT64,
     )
     shape = (BM, BN), (BN, BM // TM)
-    return scale_by_alpha(alpha, make_tiled_launch(rng, M, N, K, *shape, budgets=budgets, dependences=(USES_TILES,)))
+    launch = make_tiled_launch(rng, M, N, K, *shape, step=BK, budgets=budgets, dependences=(USES_TILES,))
+    launch = scale_by_alpha(alpha, launch)
+    return replace(launch, mistakes=(*launch.mistakes, *mistakes_in_rows(launch.outputs[3])))
+
+
+def mistakes_in_rows(product):
+    """Make the mistakes by which the rows that a thread adds up are not those that it stores."""
+    M = len(product.value)
+    rows = np.arange(round_up(M, BM))
+    top, y, i = rows // BM * BM, rows % BM // TM, rows % TM
+    value, bound = (np.pad(X, ((0, len(rows) - M), (0, 0))) for X in (product.value, product.bound))
+    apart = (top + y + i * (BM // TM))[:M]
+    last = np.where(i == 0, rows + TM - 1, 0)[:M]
+    only_first = np.where((i == 0)[:M, None], value[last], np.nan)
+    return (
+        Mistake("each thread added up rows that are BM / TM apart", lambda: {3: Expected(value[apart], bound[apart])}),
+        Mistake("each thread stored all its sums in one row", lambda: {3: Expected(only_first, bound[last])}),
+    )
 
 
 EXERCISE = Exercise(

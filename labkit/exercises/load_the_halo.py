@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Above, Budget, Dependence, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Dependence, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import LOADING_THREADS
 from labkit.conv import Forward
 from labkit.exercises.problems import grid_for, last_block_size, shared_among_threads
@@ -55,6 +55,7 @@ def make_launch(rng, P, Q):
         ),
         duties=(shared_among_threads(last_rows * last_cols, most_per_thread=4, counter=LOADING_THREADS),),
         dependences=(Dependence(SHARED_LOADS, "take each pixel from the tile in shared memory", expected_results),),
+        mistakes=(Mistake("the filter were turned", lambda: {2: expect_outputs(x, w[..., ::-1, ::-1])}),),
     )
 
 

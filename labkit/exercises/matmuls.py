@@ -1,15 +1,16 @@
 """Launches that the exercises on matrix products share."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from labkit.checking import Above, Budget, Dependence, Duty, Launch, unwritten_array
+from labkit.checking import Above, Budget, Dependence, Duty, Launch, Mistake, unwritten_array
 from labkit.checking.budget import PLAIN_FLOPS, TENSOR_FLOPS
-from labkit.exercises.problems import EPS, expect_product, grid_for, random_matrix
+from labkit.exercises.problems import EPS, expect_product, grid_for, pad_to, random_matrix
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import BARRIERS, PRODUCTS, SHARED_LOADS, Disturbance
 
@@ -34,7 +35,7 @@ RANDOM_SIZES_TO_ROUND = (  # M, N and K, which are rounded up to multiples of 16
 def make_matmul_launch(
     rng: np.random.Generator, M: int, N: int, K: int, block: tuple[int, int], product: str = "A @ B", **limits: Any
 ) -> Launch:
-    """Make C = A @ B with one thread per output: columns along x, rows along y."""
+    """Make C = A @ B with one thread per output: columns along x, rows along y; parameters as in `make_loop_launch`."""
     return make_tiled_launch(rng, M, N, K, block[::-1], block, product, **limits)
 
 
@@ -59,7 +60,7 @@ def make_tiled_launch(
     product
         "A @ B", "A.T @ B" or "A @ B.T".
     limits
-        Budgets, duties and dependences of the launch.
+        Budgets, duties and dependences of the launch, and the `step` of its sums, as in `make_loop_launch`.
     """
     launch = make_loop_launch(rng, M, N, K, product, **limits)
     label = f"{launch.label}, blocks of {block[0]} x {block[1]}"
@@ -73,9 +74,16 @@ def make_loop_launch(
     K: int,
     product: str = "A @ B",
     dependences: tuple[Dependence, ...] = (),
+    step: int = 1,
     **limits: Any,
 ) -> Launch:
-    """Make C = A @ B for a compiled loop; parameters as in `make_tiled_launch`."""
+    """Make C = A @ B for a compiled loop; parameters as in `make_tiled_launch`.
+
+    Parameters
+    ----------
+    step
+        Products that each iteration of a sum adds up; the last ones may be padded with zeros.
+    """
     A, B = random_matrix(rng, M, K), random_matrix(rng, K, N)
     left, right = product.split(" @ ")
     args = (np.ascontiguousarray(X.T) if name.endswith(".T") else X for name, X in ((left, A), (right, B)))
@@ -84,20 +92,58 @@ def make_loop_launch(
         args=(*args, unwritten_array((M, N))),
         outputs={2: expect_product(A, B)},
         dependences=add_expected_results(dependences, A, B),
+        mistakes=tuple(usual_mistakes_in_sums(A, B, step)),
         **limits,
     )
+
+
+def usual_mistakes_in_sums(A: Float[np.ndarray, "M K"], B: Float[np.ndarray, "K N"], step: int) -> Iterator[Mistake]:
+    """Make usual mistakes in the sums of A @ B, which go through K in steps."""
+    M, K = A.shape
+    padded = round_up(K, step)
+
+    def mistake(cause: str, first: int, end: int) -> Mistake:
+        return Mistake(cause, lambda: {2: expect_product(A[:, first:end], B[first:end])})
+
+    yield mistake("only the last product of each sum were kept", padded - 1, padded)
+    if step == 1:
+        yield mistake("the last product of each sum were left out", 0, K - 1)
+        if M < K:
+            yield mistake("k ended at M, not at K", 0, M)
+        return
+    if K % step:
+        yield mistake("the end of K that fills no whole tile were left out", 0, K // step * step)
+    yield mistake("the last tile along K were left out", 0, padded - step)
+
+
+def change_results(
+    mistakes: Iterable[Mistake], change: Callable[[Expected], dict[int, Expected]]
+) -> tuple[Mistake, ...]:
+    """Return mistakes in a product for a launch that makes something else of it."""
+    return tuple(Mistake(m.cause, partial(_change_result, m.make_outputs, change)) for m in mistakes)
+
+
+def _change_result(make_outputs, change):
+    (product,) = make_outputs().values()
+    return change(product)
 
 
 def scale_by_alpha(alpha: float, launch: Launch) -> Launch:
     """Give the launch a first argument alpha, by which the product is multiplied."""
     factor, product = np.float32(alpha), launch.outputs[2]
     A, B = launch.args[:2]
+
+    def scale(product: Expected) -> dict[int, Expected]:
+        return {3: Expected(factor * product.value, 2 * abs(factor) * product.bound)}
+
+    left_out = Mistake("alpha were left out", lambda: {3: product})
     return replace(
         launch,
         label=f"{launch.label}, alpha = {factor:g}",
         args=(factor, *launch.args),
-        outputs={3: Expected(factor * product.value, 2 * abs(factor) * product.bound)},
+        outputs=scale(product),
         dependences=add_expected_results(launch.dependences, A, B, factor),
+        mistakes=(left_out, *change_results(launch.mistakes, scale)),
     )
 
 
@@ -105,10 +151,19 @@ def add_to_C(rng: np.random.Generator, launch: Launch) -> Launch:
     """Give the launch a C that already holds numbers, to which the product is added."""
     A, B, C = launch.args
     C, product = random_matrix(rng, *C.shape), launch.outputs[2]
-    rounding = EPS * (np.abs(C) + np.abs(product.value))
-    expected = Expected(C + product.value, product.bound + (max(A.shape) + 1) * rounding)
-    dependences = add_expected_results(launch.dependences, A, B, addend=C)
-    return replace(launch, args=(A, B, C), outputs={2: expected}, dependences=dependences)
+
+    def add(product: Expected) -> dict[int, Expected]:
+        rounding = EPS * (np.abs(C) + np.abs(product.value))
+        return {2: Expected(C + product.value, product.bound + (max(A.shape) + 1) * rounding)}
+
+    lost = Mistake("what C held were lost", lambda: {2: product})
+    return replace(
+        launch,
+        args=(A, B, C),
+        outputs=add(product),
+        dependences=add_expected_results(launch.dependences, A, B, addend=C),
+        mistakes=(lost, *change_results(launch.mistakes, add)),
+    )
 
 
 def make_tensor_core_launch(
@@ -140,6 +195,40 @@ def make_tensor_core_launch(
         ),
         dependences=add_expected_results(dependences, A, B.T),
     )
+
+
+def add_mistakes_in_fragments(launch: Launch) -> Launch:
+    """Add usual mistakes in the registers of `mma` to a launch of `make_tensor_core_launch`."""
+    A, B = (words.view(np.float16).astype(np.float32) for words in launch.args[:2])
+    return replace(launch, mistakes=(*launch.mistakes, *usual_mistakes_in_fragments(A, B)))
+
+
+def usual_mistakes_in_fragments(A: Float[np.ndarray, "M K"], B: Float[np.ndarray, "N K"]) -> Iterator[Mistake]:
+    """Make usual mistakes in the registers of `mma`, whose A has 16 x 16 and whose B has 8 x 16 elements."""
+    M, N, K = len(A), *B.shape
+    quarters = pad_to((16, 16), A).reshape(-1, 2, 8, K // 16, 2, 8)  # registers a0 to a3, two elements in each
+    words = pad_to((8, 16), B).reshape(-1, 8, K // 16, 8, 2)  # registers b0 and b1
+
+    def mistake(cause: str, left: Callable[[], Any], right: Callable[[], Any]) -> Mistake:
+        def make_outputs() -> dict[int, Expected]:
+            product = expect_product(left().reshape(-1, K), right().reshape(-1, K).T)
+            return {2: Expected(product.value[:M, :N], product.bound[:M, :N])}
+
+        return Mistake(cause, make_outputs)
+
+    yield mistake("a1 and a2 were exchanged", lambda: quarters.transpose(0, 4, 2, 3, 1, 5), lambda: B)
+    yield mistake("a2 and a3 were a0 and a1 again", lambda: quarters[..., [0, 0], :], lambda: B)
+    yield mistake("b1 were the word after b0", lambda: A, lambda: words[..., [0, 1, 2, 3, 1, 2, 3, 4], :])
+    if N % 8 == 0:
+        yield mistake("rows and words of B were exchanged", lambda: A, lambda: words.swapaxes(1, 3))
+    yield Mistake("only the first 16 of K were multiplied", lambda: {2: expect_product(A[:, :16], B[:, :16].T)})
+    yield Mistake("every second 16 of K were left out", lambda: {2: expect_product(*_every_second(A, B))})
+
+
+def _every_second(A, B):
+    """Return the factors of the product without every second step of 16 along K."""
+    is_taken = np.arange(A.shape[1]) % 32 < 16
+    return A[:, is_taken], B[:, is_taken].T
 
 
 def add_expected_results(

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from labkit.checking import Above, Budget, Exercise, Launch, unwritten_array
-from labkit.exercises.problems import expect, grid_for
+from labkit.checking import Above, Budget, Exercise, Launch, Mistake, unwritten_array
+from labkit.exercises.problems import EPS, expect, grid_for
+from labkit.ladder import Expected
 from labkit.table import count_text
 
 PER_THREAD = 4
@@ -12,15 +13,31 @@ PER_THREAD = 4
 def make_launch(rng, size, threads):
     x = rng.standard_normal(size, np.float32)
     sectors = -(-size // 8)
+    index, grid = np.arange(size), grid_for((size,), (PER_THREAD * threads,))
+    end = (grid[0] + PER_THREAD - 1) * threads  # of blocks that overlap
+
+    def double_where(is_stored):
+        return {1: expect(np.where(is_stored, 2 * x.astype(float), np.nan))}
+
     return Launch(
         label=f"{count_text(size, 'element')}, {PER_THREAD} per thread, blocks of {threads}",
         args=(x, unwritten_array((size,))),
         outputs={1: expect(2 * x.astype(np.float64))},
-        grid=grid_for((size,), (PER_THREAD * threads,)),
+        grid=grid,
         block=(threads,),
         budgets=(
             Budget("sectors loaded", 2 * sectors, "elements / 4: each sector of 8 elements twice, as by x[i] + x[i]"),
             Budget("sectors stored", sectors, "elements / 8: each sector once"),
+        ),
+        mistakes=(
+            Mistake(
+                "the index were added to each element",
+                lambda: {1: Expected(x.astype(float) + index, EPS * (abs(x) + index))},
+            ),
+            Mistake("each thread doubled one element", lambda: double_where(index % (PER_THREAD * threads) < threads)),
+            Mistake(
+                "each block began where the first quarter of the one before it ended", lambda: double_where(index < end)
+            ),
         ),
     )
 

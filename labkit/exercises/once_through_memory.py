@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import ACTIVE_THREADS
 from labkit.exercises.problems import EPS, random_matrix
 from labkit.ladder import Expected
@@ -14,10 +14,14 @@ def make_launch(rng, M, N):
     X, Y = random_matrix(rng, M, N), random_matrix(rng, M, N)
     pairs = ((X, Y), (X, X), (Y, Y))
     products = np.stack([a.astype(np.float64) * b for a, b in pairs])
+
+    def expect_sums(products):
+        return {2: Expected(products.sum(axis=2).T, N * EPS * np.abs(products).sum(axis=2).T)}
+
     return Launch(
         label=f"X and Y {M} x {N}, one warp per row",
         args=(X, Y, unwritten_array((M, 3))),
-        outputs={2: Expected(products.sum(axis=2).T, N * EPS * np.abs(products).sum(axis=2).T)},
+        outputs=expect_sums(products),
         grid=(M,),
         block=(WARP,),
         budgets=(
@@ -26,6 +30,13 @@ def make_launch(rng, M, N):
             NO_FLOAT64,
         ),
         duties=(Duty(ACTIVE_THREADS, min(N, WARP) // 2, "one warp per row"),),  # a lane may take 2 columns
+        block=(32,),
+        budgets=(Budget("global loads", 2 * M * N, "2 * M * N: each element of X and of Y once"), NO_FLOAT64),
+        mistakes=(
+            *(Mistake("only the first 32 columns were added", lambda: expect_sums(products[..., :32])),) * (N > 31),
+            Mistake("lane 0 stored its own sums", lambda: expect_sums(products[..., ::32])),
+            Mistake("the sums of X * X and of Y * Y were exchanged", lambda: expect_sums(products[[0, 2, 1]])),
+        ),
     )
 
 

@@ -1,6 +1,8 @@
 """A transpose through shared memory whose column reads all conflict in one bank."""
 
-from labkit.checking import NO_ARITHMETIC, Above, Budget, Exercise, Launch, unwritten_array
+from functools import partial
+
+from labkit.checking import NO_ARITHMETIC, Above, Budget, Exercise, Launch, Mistake, unwritten_array
 from labkit.exercises.problems import (
     depends_on_tile,
     exchanged_among_threads,
@@ -30,7 +32,14 @@ def make_launch(rng, rows, columns):
         ),
         duties=(NO_ARITHMETIC, exchanged_among_threads(last_block_size(rows, TILE) * last_block_size(columns, TILE))),
         dependences=(depends_on_tile(A.T),),
+        mistakes=(Mistake("no tile were transposed", partial(keep_tiles, A)),) * (rows % TILE == columns % TILE == 0),
     )
+
+
+def keep_tiles(A):
+    """Transpose a matrix tile by tile, with each tile as it is."""
+    tiles = A.reshape(-1, TILE, A.shape[1] // TILE, TILE)
+    return {1: expect(tiles.transpose(2, 1, 0, 3).reshape(A.shape[::-1]).astype(float))}
 
 
 EXERCISE = Exercise(

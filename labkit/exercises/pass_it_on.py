@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from labkit.checking import Above, Dependence, Duty, Exercise, Launch, unwritten_array
+from labkit.checking import Above, Dependence, Duty, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import EXCHANGED
 from labkit.exercises.problems import expect
 from labkit.simulator.disturbance import BARRIERS, SHARED_LOADS
@@ -14,7 +14,7 @@ WHY = "take a number from a neighbour's hand in each round"
 
 
 def make_launch(rng, rounds):
-    x = rng.standard_normal(THREADS, np.float32)
+    x, before = rng.standard_normal(THREADS, np.float32), np.arange(THREADS) - rounds
     return Launch(
         label=f"{THREADS} threads, {rounds} round{'s' if rounds > 1 else ''}",
         args=(x, unwritten_array((THREADS,)), rounds),
@@ -27,6 +27,14 @@ def make_launch(rng, rounds):
             Dependence(BARRIERS, "let the threads wait for one another"),
         )
         * (5 <= rounds < 20),
+        mistakes=(
+            Mistake("nothing were passed on", lambda: {1: expect(x.astype(float))}),
+            Mistake(
+                "each thread took from the thread after it", lambda: {1: expect(np.roll(x, -rounds).astype(float))}
+            ),
+            Mistake("thread 0 took from no other", lambda: {1: expect(x[np.maximum(before, 0)].astype(float))}),
+            Mistake("there were one round more", lambda: {1: expect(np.roll(x, rounds + 1).astype(float))}),
+        ),
     )
 
 

@@ -5,7 +5,7 @@ from math import prod
 import numpy as np
 from jaxtyping import Float, Float32
 
-from labkit.checking import Dependence, Duty
+from labkit.checking import Dependence, Duty, Launch, Mistake
 from labkit.checking.budget import ACTIVE_THREADS, EXCHANGED
 from labkit.gemm.problem import error_bound, oracle
 from labkit.ladder import Expected
@@ -60,3 +60,29 @@ def grid_for(extent: tuple[int, ...], block: tuple[int, ...]) -> tuple[int, ...]
 def last_block_size(size: int, block: int) -> int:
     """Return the number of elements in the last block, at least 1."""
     return (size - 1) % block + 1
+
+
+def swap_rows_and_columns(launch: Launch) -> tuple[Mistake, ...]:
+    """Make the mistake by which the grid's x counts the rows of the output; none if it covers the output so, too."""
+    ((position, expected),) = launch.outputs.items()
+    rows, columns = (blocks * threads for blocks, threads in zip(launch.grid, launch.block, strict=True))
+    row, column = np.indices(expected.value.shape, sparse=True)
+    is_covered = (row < rows) & (column < columns)
+    if is_covered.all():
+        return ()
+    value = np.where(is_covered, expected.value, np.nan)
+    cause = "the grid's x counted rows and its y columns"
+    return (Mistake(cause, lambda: {position: Expected(value, expected.bound)}),)
+
+
+def pad_to(step: tuple[int, ...], X: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+    """Append zeros to an array, so that each side is a multiple of its step."""
+    return np.pad(X, [(0, -size % multiple) for size, multiple in zip(X.shape, step, strict=True)])
+
+
+def multiply_transposed_tiles(A: Float[np.ndarray, "M K"], B: Float[np.ndarray, "K N"], tile: int) -> Expected:
+    """Expect A @ B with each tile of B, of tile x tile elements, transposed."""
+    M, N = len(A), B.shape[1]
+    A, B = pad_to((tile, tile), A), pad_to((tile, tile), B)
+    product = expect_product(A, B.reshape(len(B) // tile, tile, -1, tile).swapaxes(1, 3).reshape(B.shape))
+    return Expected(product.value[:M, :N], product.bound[:M, :N])

@@ -21,7 +21,7 @@ def make_launch(rng, M, N, K):
     )
     # without tiles, or without barriers, a second run must come out otherwise
     dependences = USES_TILES, Dependence(disturbance.BARRIERS, "let the threads wait for one another's tiles")
-    launch = make_matmul_launch(rng, M, N, K, (TILE, TILE), budgets=budgets, dependences=dependences)
+    launch = make_matmul_launch(rng, M, N, K, (TILE, TILE), step=TILE, budgets=budgets, dependences=dependences)
     return add_to_C(rng, launch)
 
 

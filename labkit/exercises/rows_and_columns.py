@@ -1,18 +1,19 @@
 """A matrix sum whose kernel mixes up rows and columns."""
 
+from dataclasses import replace
 from math import prod
 
 import numpy as np
 
-from labkit.checking import Above, Budget, Exercise, Launch, unwritten_array
-from labkit.exercises.problems import expect, grid_for, random_matrix
+from labkit.checking import Above, Budget, Exercise, Launch, Mistake, unwritten_array
+from labkit.exercises.problems import expect, grid_for, random_matrix, swap_rows_and_columns
 
 
 def make_launch(rng, rows, columns, *block):
     A, B = random_matrix(rng, rows, columns), random_matrix(rng, rows, columns)
     grid = grid_for((columns, rows), block)
     warps = prod(grid) * -(-prod(block) // 32)
-    return Launch(
+    launch = Launch(
         label=f"{rows} x {columns}, blocks of {block[0]} x {block[1]}",
         args=(A, B, unwritten_array((rows, columns))),
         outputs={2: expect((A + B).astype(np.float64))},
@@ -20,6 +21,8 @@ def make_launch(rng, rows, columns, *block):
         block=block,
         budgets=(Budget("load requests", 2 * warps, "2 per warp"),),
     )
+    subtracted = Mistake("B were subtracted", lambda: {2: expect((A - B).astype(np.float64))})
+    return replace(launch, mistakes=(subtracted, *swap_rows_and_columns(launch)))
 
 
 EXERCISE = Exercise(

@@ -1,8 +1,10 @@
 """Padding "same" for any filter and stride."""
 
-from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
+import numpy as np
+
+from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, Mistake, unwritten_array
 from labkit.conv import Forward, pads
-from labkit.exercises.problems import grid_for, one_thread_per_element
+from labkit.exercises.problems import EPS, grid_for, one_thread_per_element
 from labkit.ladder import Expected
 from labkit.table import count_text
 
@@ -34,7 +36,59 @@ def make_launch(rng, C, H, W, K, R, S, stride):
             NO_FLOAT64,
         ),
         duties=(one_thread_per_element((problem.Q, problem.P, K), (*BLOCK, 1)),),
+        mistakes=tuple(make_mistakes(x[0], w, stride)),
     )
+
+
+def make_mistakes(x, w, stride):
+    """Make usual mistakes in the size of y, in the zeros before a row or column, and in the stride."""
+    (_, H, W), (K, _, R, S) = x.shape, w.shape
+    P, Q = -(-H // stride), -(-W // stride)
+    rows, columns = (P - 1) * stride + R - H, (Q - 1) * stride + S - W  # of zeros, if not negative
+    top, left = max(0, rows) // 2, max(0, columns) // 2
+
+    def mistake(cause, top, left, stride_h=stride):
+        return Mistake(cause, lambda: {2: flatten(convolve(x, w, (P, Q), (stride_h, stride), (top, left)))})
+
+    def store_by_columns():
+        y = convolve(x, w, (P, Q), (stride, stride), (top, left))
+        return {2: flatten(Expected(y.value.swapaxes(1, 2), y.bound.swapaxes(1, 2)))}
+
+    def round_down():
+        P, Q = H // stride, W // stride
+        start = max(0, (P - 1) * stride + R - H) // 2, max(0, (Q - 1) * stride + S - W) // 2
+        y = flatten(convolve(x, w, (P, Q), (stride, stride), start))
+        unwritten = np.full(right.size - y.value.size, np.nan)
+        return {2: Expected(np.concatenate((y.value, unwritten)), np.concatenate((y.bound, unwritten)))}
+
+    right = np.empty((K, P, Q))
+    yield Mistake("P and Q were rounded down", round_down)
+    yield mistake("the extra zero were above", (1 + max(0, rows)) // 2, left)
+    yield mistake("top were R // 2 and left S // 2", R // 2, S // 2)
+    yield mistake("top were (R - 1) // 2 and left (S - 1) // 2", (R - 1) // 2, (S - 1) // 2)
+    yield mistake("top could be negative", rows // 2, left)
+    yield mistake("left did not depend on the stride", top, max(0, Q - 1 + S - W) // 2)
+    yield mistake("the stride were 1 down the rows", top, left, 1)
+    yield Mistake("y were stored by columns", store_by_columns)
+
+
+def convolve(x, w, extent, strides, start):
+    """Return y of an image, C x H x W, that is surrounded by zeros; its first window begins `start` before it."""
+    R, S = w.shape[2:]
+    around = [
+        (abs(before) + window, size * step + window)
+        for before, window, size, step in zip(start, (R, S), extent, strides, strict=True)
+    ]
+    padded = np.pad(x.astype(float), ((0, 0), *around))
+    (top, left), (row, column) = ([before - by for (before, _), by in zip(around, start, strict=True)], strides)
+    windows = np.lib.stride_tricks.sliding_window_view(padded[:, top:, left:], (R, S), (1, 2))
+    windows = windows[:, ::row, ::column][:, : extent[0], : extent[1]]
+    value, size = (np.einsum("cpqrs,kcrs->kpq", a, b) for a, b in ((windows, w), (abs(windows), abs(w))))
+    return Expected(value, w[0].size * EPS * size)
+
+
+def flatten(y):
+    return Expected(y.value.ravel(), y.bound.ravel())
 
 
 EXERCISE = Exercise(

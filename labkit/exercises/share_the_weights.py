@@ -2,21 +2,23 @@
 
 import numpy as np
 
-from labkit.checking import Above, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import Above, Budget, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import LOCAL_NUMBERS, SHARED_BYTES
-from labkit.exercises.problems import expect_product, random_matrix
+from labkit.exercises.problems import expect_product, pad_to, random_matrix
+from labkit.ladder import Expected
 
 MAX_NUMBERS = 16
 
 
 def make_launch(rng, M, K, inputs, BATCH):
     A, X = random_matrix(rng, M, K), random_matrix(rng, inputs, K)
+    product = expect_product(X, np.ascontiguousarray(A.T))
     allowed = 8 * M * K * inputs // 7
     shares = {"A": allowed - M * K * inputs, "X": M * K * inputs}
     return Launch(
         label=f"A {M} x {K}, {inputs} inputs, one warp per row",
         args=(A, X, unwritten_array((inputs, M))),
-        outputs={2: expect_product(X, np.ascontiguousarray(A.T))},
+        outputs={2: product},
         grid=(M,),
         block=(32,),
         budgets=(
@@ -24,7 +26,19 @@ def make_launch(rng, M, K, inputs, BATCH):
             Budget(SHARED_BYTES, 0, "none: each thread keeps its own sums"),
             Budget(LOCAL_NUMBERS, MAX_NUMBERS, "16, so that many threads fit on an SM"),
         ),
+        mistakes=(
+            Mistake("lane 0 stored its own sums", lambda: {2: expect_product(X[:, ::32], A[:, ::32].T)}),
+            Mistake("each sum began with that of the batch before", lambda: {2: add_batches(product, BATCH)}),
+        ),
     )
+
+
+def add_batches(product, batch):
+    """Add the sums of all batches before to those of each batch."""
+    value, bound = (pad_to((batch, 1), X).reshape(-1, batch, X.shape[1]) for X in (product.value, product.bound))
+    inputs = len(product.value)
+    value, bound = (X.cumsum(axis=0).reshape(-1, X.shape[2])[:inputs] for X in (value, bound * len(value)))
+    return Expected(value, bound)
 
 
 EXERCISE = Exercise(

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import Above, Budget, Dependence, Exercise, Launch, unwritten_array
+from labkit.checking import Above, Budget, Dependence, Exercise, Launch, Mistake, unwritten_array
 from labkit.exercises.problems import EPS, shared_among_threads
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import FENCES
@@ -15,8 +15,9 @@ def make_launch(rng, size, blocks):
     x, y = rng.integers(-32, 33, (2, size)).astype(np.float32)
     squares = (x.astype(np.float64) - y) ** 2
     total = squares.sum(keepdims=True)
-    bound = np.where(total < 2**24, 0, size * EPS * total)  # float32 holds whole numbers to 2**24
+    np.where(total < 2**24, 0, size * EPS * total)  # float32 holds whole numbers to 2**24
     last_elements = max(0, size - (blocks - 1) * max(WARP, -(-size // blocks)))  # by strides or by parts
+    blocks_of = np.arange(size) // 32 % blocks  # where a block goes on after as many elements as the grid has threads
     allowed = 2 * size + 2 * blocks
     return Launch(
         label=f"{count_text(size, 'element')}, {count_text(blocks, 'block')} of 32",
@@ -24,7 +25,7 @@ def make_launch(rng, size, blocks):
         outputs={
             3: Expected(np.zeros(1), np.zeros(1)),  # the arrival counter is back at 0
             2: Expected(np.zeros(blocks), np.full(blocks, np.inf)),  # the sum of each block, for any split of the work
-            4: Expected(total, bound),
+            **expect_total(squares.sum(), size),
         },
         grid=(blocks,),
         block=(WARP,),
@@ -33,7 +34,18 @@ def make_launch(rng, size, blocks):
         ),
         duties=(shared_among_threads(min(WARP, last_elements), most_per_thread=2),),
         dependences=(Dependence(FENCES, "let the last block add up what the others wrote before"),) * (blocks > 1),
+        mistakes=(
+            Mistake("the counter were not set back", lambda: {3: Expected(np.array([float(blocks)]), np.zeros(1))}),
+            Mistake("only half of the elements were added", lambda: expect_total(squares[: size // 2].sum(), size)),
+            Mistake("each block added all elements", lambda: expect_total(blocks * squares.sum(), size * blocks)),
+            Mistake("only 32 blocks had a sum", lambda: expect_total(squares[blocks_of < 32].sum(), size)),
+        ),
     )
+
+
+def expect_total(total, terms):
+    """Expect a sum of whole numbers, which float32 holds exactly below 2**24."""
+    return {4: Expected(np.array([total]), np.array([0 if total < 2**24 else terms * EPS * total]))}
 
 
 EXERCISE = Exercise(

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Above, Budget, Dependence, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Dependence, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import LOADING_THREADS
 from labkit.exercises.problems import EPS, grid_for, last_block_size, random_matrix, shared_among_threads
 from labkit.ladder import Expected
@@ -53,7 +53,17 @@ def make_launch(rng, H, W):
         ),
         duties=(shared_among_threads(last_pixels, most_per_thread=2, counter=LOADING_THREADS),),
         dependences=(uses_tile,) * (min(H, W) > 2 * TILE_H),
+        mistakes=(
+            Mistake("there were only one step", lambda: {1: _simulate_heat(t, rate, (UNDISTURBED,))}),
+            Mistake("the first step heated what is around the plate", lambda: {1: _simulate_wider_plate(t, rate)}),
+        ),
     )
+
+
+def _simulate_wider_plate(t, rate):
+    """Simulate two steps on a plate with a rim that is 0 before the first."""
+    expected = _simulate_heat(np.pad(t, HALO), rate, (UNDISTURBED, UNDISTURBED))
+    return Expected(*(array[HALO:-HALO, HALO:-HALO] for array in (expected.value, expected.bound)))
 
 
 def _simulate_heat(t, rate, steps):

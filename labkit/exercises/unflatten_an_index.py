@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, Mistake, unwritten_array
 from labkit.exercises.problems import expect, grid_for, one_thread_per_element
 
 BLOCK = 32, 4
@@ -11,8 +11,16 @@ BLOCK = 32, 4
 def make_launch(rng, N, C, P, Q, R, S, stride):
     H, W = (P - 1) * stride + R, (Q - 1) * stride + S
     x = rng.standard_normal((N, H, W, C), np.float32)
-    windows = np.lib.stride_tricks.sliding_window_view(x, (R, S), (1, 2))[:, ::stride, ::stride]  # N P Q C R S
-    lowered = windows.transpose(4, 5, 3, 0, 1, 2).reshape(R * S * C, N * P * Q)
+    all_windows = np.lib.stride_tricks.sliding_window_view(x, (R, S), (1, 2))
+    windows = all_windows[:, ::stride, ::stride]  # N P Q C R S
+
+    def lower(windows, rows=(4, 5, 3), columns=(0, 1, 2)):
+        return windows.transpose(*rows, *columns).reshape(R * S * C, N * P * Q)
+
+    def mistake(cause, *order):
+        return Mistake(cause, lambda: {1: expect(lower(*order).astype(float))})
+
+    lowered = lower(windows)
     return Launch(
         label=f"{N} image{'s' * (N > 1)} of {H} x {W} pixels and {C} channel{'s' * (C > 1)}, "
         f"windows of {R} x {S}, stride {stride}",
@@ -26,6 +34,12 @@ def make_launch(rng, N, C, P, Q, R, S, stride):
             NO_FLOAT64,
         ),
         duties=(one_thread_per_element(lowered.shape[::-1], BLOCK),),
+        mistakes=(
+            mistake("rows were counted over R, C and S", windows, (4, 3, 5)),
+            mistake("columns were counted over N, Q and P", windows, (4, 5, 3), (0, 2, 1)),
+            mistake("columns were counted over P, Q and N", windows, (4, 5, 3), (1, 2, 0)),
+            mistake("the stride were 1", all_windows[:, :P, :Q]),
+        ),
     )
 
 

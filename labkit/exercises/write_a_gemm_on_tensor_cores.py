@@ -1,14 +1,15 @@
 """A small matmul on tensor cores with ragged edges, from a blank kernel."""
 
 from labkit.checking import Above, Budget, Exercise
-from labkit.exercises.matmuls import make_tensor_core_launch, round_up
+from labkit.exercises.matmuls import add_mistakes_in_fragments, make_tensor_core_launch, round_up
 
 
 def make_launch(rng, M, N, K):
     K = round_up(K, 16)
     steps = -(-M // 16) * -(-N // 32) * (K // 16)
     loads = Budget("global loads", 384 * steps, "12 words per lane, block and step of k: each of A and B once")
-    return make_tensor_core_launch(rng, M, N, K, tile=(16, 32), block=(32,), budgets=(loads,))
+    launch = make_tensor_core_launch(rng, M, N, K, tile=(16, 32), block=(32,), budgets=(loads,))
+    return add_mistakes_in_fragments(launch)
 
 
 EXERCISE = Exercise(

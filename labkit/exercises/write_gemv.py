@@ -1,18 +1,23 @@
 """A matrix times a vector, one warp per row."""
 
-from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, Mistake, unwritten_array
 from labkit.exercises.problems import expect_product, random_matrix
 from labkit.ladder import Expected
 
 
 def make_launch(rng, M, N):
     A, x = random_matrix(rng, M, N), rng.standard_normal(N).astype("float32")
-    product = expect_product(A, x[:, None])
+
+    def multiply(A, x):
+        product = expect_product(A, x[:, None])
+        return {2: Expected(product.value[:, 0], product.bound[:, 0])}
+
+    whole = N // 32 * 32
     steps = M * -(-N // 32)
     return Launch(
         label=f"A {M} x {N}, one warp per row",
         args=(A, x, unwritten_array((M,))),
-        outputs={2: Expected(product.value[:, 0], product.bound[:, 0])},
+        outputs=multiply(A, x),
         grid=(M,),
         block=(32,),
         budgets=(
@@ -23,6 +28,11 @@ def make_launch(rng, M, N):
             ),
             Budget("global stores", M, "one per row"),
             NO_FLOAT64,
+        ),
+        mistakes=(
+            Mistake("lane 0 stored its own sum", lambda: multiply(A[:, ::32], x[::32])),
+            *(Mistake("the columns after the last 32 were left out", lambda: multiply(A[:, :whole], x[:whole])),)
+            * (whole < N),
         ),
     )
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import Above, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import Above, Budget, Exercise, Launch, Mistake, unwritten_array
 from labkit.exercises.problems import EPS, grid_for
 from labkit.ladder import Expected
 from labkit.table import count_text
@@ -13,6 +13,10 @@ def make_launch(rng, size, threads, a):
     x, y = rng.standard_normal((2, size), np.float32)
     product = a.astype(float) * x.astype(float)
     bound = 2 * EPS * (np.abs(product) + np.abs(y))
+
+    def first_elements(count):
+        return np.where(np.arange(size) < count, product + y, np.nan)
+
     return Launch(
         label=f"{count_text(size, 'element')}, a = {a:g}, blocks of {threads}",
         args=(a, x, y, unwritten_array((size,))),
@@ -22,6 +26,16 @@ def make_launch(rng, size, threads, a):
         budgets=(
             Budget("global loads", 2 * size, "each element of x and y once"),
             Budget("load requests", 2 * -(-size // 32), "2 for every 32 elements, which a warp loads together"),
+        ),
+        mistakes=(
+            Mistake("y were left out", lambda: {3: Expected(product, bound)}),
+            Mistake("y were subtracted", lambda: {3: Expected(product - y, bound)}),
+            Mistake("a were left out", lambda: {3: Expected(x.astype(float) + y, 2 * EPS * (abs(x) + abs(y)))}),
+            Mistake(
+                "a were added", lambda: {3: Expected(a + x.astype(float) + y, 2 * EPS * (abs(a) + abs(x) + abs(y)))}
+            ),
+            Mistake("each block began at element 0", lambda: {3: Expected(first_elements(threads), bound)}),
+            Mistake("the guard ended one element early", lambda: {3: Expected(first_elements(size - 1), bound)}),
         ),
     )
 

@@ -1,12 +1,19 @@
 """Cache blocking, for sizes that are not multiples of the block."""
 
-from labkit.checking import Above, Budget, Exercise
+from dataclasses import replace
+
+from labkit.checking import Above, Budget, Exercise, Mistake
 from labkit.exercises.matmuls import add_to_C, make_loop_launch
+from labkit.exercises.problems import expect_product
 
 
 def make_launch(rng, M, N, K):
     budget = Budget("misses of the L1 cache", M * N * K // 64, "M * N * K / 64")
-    return add_to_C(rng, make_loop_launch(rng, M, N, K, budgets=(budget,) * (min(M, N, K) >= 10)))
+    launch = make_loop_launch(rng, M, N, K, budgets=(budget,) * (min(M, N, K) >= 10))
+    A, B = launch.args[:2]
+    replaced = Mistake("each product replaced what C held", lambda: {2: expect_product(A[:, -1:], B[-1:])})
+    launch = add_to_C(rng, launch)
+    return replace(launch, mistakes=(*launch.mistakes, replaced))
 
 
 EXERCISE = Exercise(

@@ -1,8 +1,11 @@
 """A matmul with one thread per output, mapped so that loads coalesce."""
 
+from dataclasses import replace
+
 from labkit.checking import NO_FLOAT64, Budget, Duty, Exercise
 from labkit.exercises.contents import chapter_number
 from labkit.exercises.matmuls import RANDOM_SIZES_AND_ALPHA, make_matmul_launch, scale_by_alpha
+from labkit.exercises.problems import swap_rows_and_columns
 
 BLOCK = (32, 8)
 
@@ -22,7 +25,8 @@ def make_launch(rng, M, N, K, alpha):
             f"one thread per output, which loads for itself: sharing is {chapter_number('tiled-gemm')}'s",
         ),
     )
-    return scale_by_alpha(alpha, make_matmul_launch(rng, M, N, K, BLOCK, budgets=budgets, duties=duties))
+    launch = scale_by_alpha(alpha, make_matmul_launch(rng, M, N, K, BLOCK, budgets=budgets, duties=duties))
+    return replace(launch, mistakes=launch.mistakes + swap_rows_and_columns(launch))
 
 
 EXERCISE = Exercise(

@@ -1,8 +1,12 @@
 """The tiled matmul, from a blank kernel, for any shape."""
 
-from labkit.checking import NO_FLOAT64, Budget, Exercise
+from dataclasses import replace
+from typing import Any
+
+from labkit.checking import NO_FLOAT64, Budget, Exercise, Mistake
 from labkit.checking.budget import BARRIERS
 from labkit.exercises.matmuls import RANDOM_SIZES, USES_TILES, make_matmul_launch
+from labkit.exercises.problems import multiply_transposed_tiles
 
 TILE = 16
 
@@ -16,7 +20,11 @@ def make_launch(rng, M, N, K):
         Budget(BARRIERS, 2 * tiles, "one pair per iteration of each block"),
         NO_FLOAT64,
     )
-    return make_matmul_launch(rng, M, N, K, (TILE, TILE), "A.T @ B", budgets=budgets, dependences=(USES_TILES,))
+    limits: dict[str, Any] = {"budgets": budgets, "dependences": (USES_TILES,)}
+    launch = make_matmul_launch(rng, M, N, K, (TILE, TILE), "A.T @ B", step=TILE, **limits)
+    A, B = launch.args[:2]
+    transposed = Mistake("each tile of B were transposed", lambda: {2: multiply_transposed_tiles(A.T, B, TILE)})
+    return replace(launch, mistakes=(*launch.mistakes, transposed))
 
 
 EXERCISE = Exercise(

@@ -179,6 +179,15 @@ HOST = {
     for name in """to_device device_array device_array_like pinned_array mapped_array managed_array synchronize stream
     event current_context get_current_device jit""".split()
 }
+IMPORTS = {
+    "math": "import math",
+    "operator": "import operator",
+    "np": "import numpy as np",
+    "numpy": "import numpy",
+    "cuda": "from labkit import cuda",
+    "ptx": "from labkit import ptx",
+}
+NAMES_OF_VARIABLES = ("e", "gamma")  # which are functions or constants of `math`, too
 MAKE_ARRAYS = ("np.zeros", "np.empty", "np.ones", "np.array", "np.full", "np.arange")
 
 
@@ -206,6 +215,15 @@ def explain_unknown(path: str, written: str) -> str:
             f"`{written}` does not work in a kernel, where a thread handles single numbers; write a loop over `range`"
         )
     return f"`{written}` is not in the kernel language{hint}"
+
+
+def suggest_import(name: str) -> str:
+    """Return how to import a module or a function that is used by its bare name, as ` (write ...)`, or ""."""
+    if name in IMPORTS:
+        return f" (write `{IMPORTS[name]}` above the function)"
+    if f"math.{name}" in KNOWN and name not in NAMES_OF_VARIABLES:
+        return f" (write `from math import {name}` above the function)"
+    return ""
 
 
 def suggest_name(name: str) -> str:

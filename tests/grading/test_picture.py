@@ -41,7 +41,7 @@ def test_a_wrong_answer_is_drawn_at_its_line_and_told_in_words(capsys):
 
 def test_the_step_is_the_one_at_the_line(capsys):
     found = said(capsys, "write-the-matmul", solutions("first-gpu-matmul")["write-the-matmul"].replace("+=", "-="))
-    assert "Line 8 stores to C" in found["message"]
+    assert "opposite sign" in found["message"]
     assert f", line {found['line']}: warp 0 writes C" in found["pictured"]
 
 

@@ -83,6 +83,13 @@ REFUSED = {
         body(ONE, "half = i / 2\ny[i] = x[half] #<"), "`half` is float64", "use `//`",
     ),
     "a name that is not there": (body(ONE, "y[i] = x[i] * scale #<"), "`scale` is not defined", "assign it before"),
+    "a function that is not imported": (
+        body(ONE, "y[i] = erf(x[i]) #<"), "`erf` is not defined", "(write `from math import erf` above the function)",
+    ),
+    "a module that is not imported": (
+        body(ONE, "y[i] = operator.add(x[i], 1) #<"), "`operator` is not defined",
+        "(write `import operator` above the function)",
+    ),
     "a total without a start": (
         body(ONE, "total += x[i] #<\ny[i] = total"), "`total` is read before", "`total = float32(0)`",
     ),
@@ -197,7 +204,7 @@ def factorial(n):
     "a misspelt function": (body(ONE, "y[i] = math.squareroot(x[i]) #<"), "`math.squareroot`", "`math.sqrt`"),
     "sqrt of another module": (body(ONE, "y[i] = cuda.sqrt(x[i]) #<"), "`cuda.sqrt`", "`math.sqrt`"),
     "the reciprocal root": (body(ONE, "y[i] = cuda.rsqrt(x[i]) #<"), "no code for `cuda.rsqrt`", "`1 / math.sqrt(x)`"),
-    "sqrt without its module": (body(ONE, "y[i] = sqrt(x[i]) #<"), "`sqrt` is not defined", "`math.sqrt`"),
+    "sqrt without its module": (body(ONE, "y[i] = sqrt(x[i]) #<"), "`sqrt` is not defined", "`from math import sqrt`"),
     "atomicAdd as in CUDA C++": (body(ONE, "cuda.atomicAdd(y, 0, 1) #<"), "`cuda.atomicAdd`", "`cuda.atomic.add`"),
     "an atomic on an element": (
         body(ONE, "cuda.atomic.add(y[0], x[i]) #<"),

@@ -294,7 +294,7 @@ class Log:
         self.broken_lock = self.broken_lock or (key if race.is_plain_release else None)
         message = (
             f"Race on {name}: {self.name(thread_id)} {_verb(site)} it at line {site.line} (`{site.text}`){again}, and "
-            f"{self.name(other_id)} {_verb(other)} {it} at line {other.line} (`{other.text}`), {race.how}, so "
+            f"{self.name(other_id)} {_verb(other)} {it} at line {other.line} (`{other.text}`). {race.how}, so "
             f"{_effect_of_race(site, other)}. {cure}"
         )
         self._add_access(

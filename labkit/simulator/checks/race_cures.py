@@ -52,16 +52,16 @@ class Race:
 
     @property
     def how(self) -> str:
-        """The reason that either access may come first, as the middle of a sentence."""
+        """The reason that either access may come first, as the beginning of a sentence."""
         if self.missing == WARP:
-            return "and the signal that another thread of its warp sent in between covers only that thread"
+            return "The signal that another thread of its warp sent in between covers only that thread"
         if self.missing == WAIT:
-            return "and only another lane of its warp has waited for that, which it has not met since"
+            return "Only another lane of its warp has waited for that, which it has not met since"
         if self.missing == FENCE:
-            return "and the atomic in between does not order the accesses before it"
+            return "The atomic in between does not order the accesses before it"
         if self.missing == LOCK_FENCE:
-            return "and a lock alone does not keep later reads from running before it"
-        return "with nothing to say which comes first"
+            return "A lock alone does not keep later reads from running before it"
+        return "Nothing says which comes first"
 
     def cure(self) -> str:
         """Return a sentence that says how to fix the race."""

@@ -113,7 +113,8 @@ class Calls(Variables):
             if value is MISSING:
                 if function.id in PYTHON_FUNCTIONS:
                     self.fail(node, NO_PYTHON_FUNCTION.format(name=function.id))
-                self.fail(node, f"the function `{function.id}` is not defined{language.suggest_name(function.id)}")
+                hint = language.suggest_import(function.id) or language.suggest_name(function.id)
+                self.fail(node, f"the function `{function.id}` is not defined{hint}")
         if isinstance(function, ast.Attribute):
             if self.value_outside_kernel(function) is not None:
                 self.fail(

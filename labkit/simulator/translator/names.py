@@ -58,11 +58,8 @@ class Names(Variables):
         if name not in self.names:
             if name in language.BUILTINS or hasattr(builtins, name):
                 self.fail(node, f"`{name}` is not part of the kernel language here")
-            self.fail(
-                node,
-                f"the name `{name}` is not defined{language.suggest_name(name)}; assign it before use, or pass it as "
-                "an argument",
-            )
+            assign = f"{language.suggest_name(name)}; assign it before use, or pass it as an argument"
+            self.fail(node, f"the name `{name}` is not defined{language.suggest_import(name) or assign}")
         value = self.names[name]
         known = self.compile_time_value(value, node)
         if known is not None:

@@ -20,13 +20,15 @@ from importlib import import_module
 class Answer:
     """Another answer, and the reason that its verdict must have ("solved" if it is right).
 
-    It is the solution with `edits` made (old text, new text), or a whole `cell` of its own.
+    It is the solution with `edits` made (old text, new text), or a whole `cell` of its own. `mistake` is the cause that
+    the verdict must name, if the exercise knows the mistake.
     """
 
     what: str
     reason: str
     edits: tuple[tuple[str, str], ...] = ()
     cell: str = ""
+    mistake: str = ""
 
     def source(self, solution: str) -> str:
         """Return the text of the cell; each old text must be in the solution exactly once."""
@@ -42,8 +44,8 @@ def right(what, *edits, cell=""):
     return Answer(what, "solved", edits, cell)
 
 
-def wrong(what, *edits):
-    return Answer(what, "wrong", edits)
+def wrong(what, *edits, mistake=""):
+    return Answer(what, "wrong", edits, mistake=mistake)
 
 
 def shortcut(what, *edits, cell=""):

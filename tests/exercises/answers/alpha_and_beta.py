@@ -16,27 +16,26 @@ ONES_SCALED = (
 
 VARIANTS = (
     Answer("C is read although beta is 0", "result", ((_IF, ""),)),
-    Answer(
-        "alpha forgotten",
-        "result",
-        (("alpha * total +", "total +"),),
-    ),
-    Answer("beta forgotten", "result", (("beta * C[row, col]", "C[row, col]"),)),
+    Answer("alpha forgotten", "result", (("alpha * total +", "total +"),), mistake="alpha were left out"),
+    Answer("beta forgotten", "result", (("beta * C[row, col]", "C[row, col]"),), mistake="beta were left out"),
     Answer(
         "alpha for both",
         "result",
         (("alpha * total + beta * C[row, col]", "alpha * (total + beta * C[row, col])"),),
+        mistake="alpha scaled beta * C, too",
     ),
     Answer(
         "alpha and beta swapped",
         "result",
         (("alpha * total + beta * C[row, col]", "beta * total + alpha * C[row, col]"),),
+        mistake="alpha and beta were exchanged",
     ),
-    Answer("nothing of C", "result", ((" + beta * C[row, col]", ""),)),
+    Answer("nothing of C", "result", ((" + beta * C[row, col]", ""),), mistake="C were left out"),
     Answer(
         "added to C",
         "result",
         (("            C[row, col] = alpha * total + beta", "            C[row, col] += alpha * total + beta"),),
+        mistake="the result were added to C",
     ),
     Answer("a negative beta taken for none", "result", (("if beta == 0:", "if beta <= 0:"),)),
     Answer("a length of the book's", "result", (("range(0, K, TILE)", "range(0, min(K, 48), TILE)"),)),

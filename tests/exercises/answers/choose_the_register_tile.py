@@ -18,6 +18,25 @@ VARIANTS = (
     Answer("a length of the book's", "result", (("range(0, K, BK)", "range(0, 16, BK)"),)),
     Answer("a wider tile within all budgets", "solved", (("= 32, 32, 4, 4", "= 32, 64, 4, 4"),)),
     Answer("a higher tile within all budgets", "solved", (("= 32, 32, 4, 4", "= 64, 32, 4, 4"),)),
+    Answer("alpha forgotten", "result", (("alpha * sums[i, j]", "sums[i, j]"),), mistake="alpha were left out"),
+    Answer(
+        "a tile too few",
+        "result",
+        (("range(0, K, BK)", "range(0, K - BK, BK)"),),
+        mistake="the last tile along K were left out",
+    ),
+    Answer(
+        "whole tiles alone",
+        "result",
+        (("range(0, K, BK)", "range(0, K // BK * BK, BK)"),),
+        mistake="the end of K that fills no whole tile were left out",
+    ),
+    Answer(
+        "the last product alone",
+        "result",
+        (("sums[i, j] += a", "sums[i, j] = a"),),
+        mistake="only the last product of each sum were kept",
+    ),
 )
 
 RIGHT = (right("in a chain", ("BM, BN, TM, TN = 32, 32, 4, 4", "BM = BN = 32\nTM = TN = 4")),)

@@ -17,6 +17,25 @@ VARIANTS = (
     Answer("a tile that is no whole number", "launch", (("TILE = 16", "TILE = 16.0"),)),
     Answer("a length of the book's", "budget", (("range(0, K, TILE)", "range(0, 64, TILE)"),)),
     Answer("an odd tile within both budgets", "solved", (("TILE = 16", "TILE = 19"),)),
+    Answer("alpha forgotten", "result", (("alpha * total", "total"),), mistake="alpha were left out"),
+    Answer(
+        "a tile too few",
+        "result",
+        (("range(0, K, TILE)", "range(0, K - TILE, TILE)"),),
+        mistake="the last tile along K were left out",
+    ),
+    Answer(
+        "whole tiles alone",
+        "result",
+        (("range(0, K, TILE)", "range(0, K // TILE * TILE, TILE)"),),
+        mistake="the end of K that fills no whole tile were left out",
+    ),
+    Answer(
+        "the last product alone",
+        "result",
+        (("total += A_tile", "total = A_tile"),),
+        mistake="only the last product of each sum were kept",
+    ),
 )
 
 RIGHT = (

@@ -62,13 +62,43 @@ def divide(numbers, quotients, multiplier, shift):
 """
 
 VARIANTS = (
-    Answer("without the highest bit", "result", ((_SUM, "high >> np.uint64(shift)"),)),
-    Answer("a sum of 32 bits", "result", ((_SUM, "np.uint32(high + np.uint64(n)) >> np.uint32(shift)"),)),
-    Answer("a product of 32 bits", "result", ((_HIGH, "np.uint64(np.uint32(n * multiplier)) >> np.uint64(32)"),)),
-    Answer("the lower half", "result", ((_HIGH, "np.uint64(n) * np.uint64(multiplier) & np.uint64(0xFFFFFFFF)"),)),
-    Answer("shifted before the sum", "result", ((_SUM, "(high >> np.uint64(shift)) + np.uint64(n)"),)),
-    Answer("no shift", "result", ((_SUM, "high + np.uint64(n)"),)),
-    Answer("one shift too many", "result", ((_SUM, "(high + np.uint64(n)) >> np.uint64(shift + 1)"),)),
+    Answer(
+        "without the highest bit",
+        "result",
+        ((_SUM, "high >> np.uint64(shift)"),),
+        mistake="the highest bit of the multiplier were left out",
+    ),
+    Answer(
+        "a sum of 32 bits",
+        "result",
+        ((_SUM, "np.uint32(high + np.uint64(n)) >> np.uint32(shift)"),),
+        mistake="the sum had 32 bits",
+    ),
+    Answer(
+        "a product of 32 bits",
+        "result",
+        ((_HIGH, "np.uint64(np.uint32(n * multiplier)) >> np.uint64(32)"),),
+        mistake="the product had 32 bits",
+    ),
+    Answer(
+        "the lower half",
+        "result",
+        ((_HIGH, "np.uint64(n) * np.uint64(multiplier) & np.uint64(0xFFFFFFFF)"),),
+        mistake="the lower half of the product were taken",
+    ),
+    Answer(
+        "shifted before the sum",
+        "result",
+        ((_SUM, "(high >> np.uint64(shift)) + np.uint64(n)"),),
+        mistake="n were added after the shift",
+    ),
+    Answer("no shift", "result", ((_SUM, "high + np.uint64(n)"),), mistake="nothing were shifted"),
+    Answer(
+        "one shift too many",
+        "result",
+        ((_SUM, "(high + np.uint64(n)) >> np.uint64(shift + 1)"),),
+        mistake="the shift were larger by 1",
+    ),
     Answer(
         "as below 2**31", "result", ((_HIGH, "np.uint64(np.uint32(n + n)) * np.uint64(multiplier) >> np.uint64(32)"),)
     ),

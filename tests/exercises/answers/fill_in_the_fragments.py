@@ -129,19 +129,55 @@ def one_product(A, B, C):
 """
 
 VARIANTS = (
-    Answer("the registers of A in the order of reading", "result", (("a1, a2, a3)", "a2, a1, a3)"),)),
-    Answer("the right half of A forgotten", "result", ((A_RIGHT, "        a2, a3 = a0, a1\n"),)),
-    Answer("B's words one beside the other", "result", ((B_LOADS, "B[left + g, k + t], B[left + g, k + t + 1]"),)),
-    Answer("B by columns", "result", ((B_LOADS, "B[left + t, k + g], B[left + t + 4, k + g]"),)),
-    Answer("the lower half of C forgotten", "unwritten", ((LOWER, ""),)),
+    Answer(
+        "the registers of A in the order of reading",
+        "result",
+        (("a1, a2, a3)", "a2, a1, a3)"),),
+        mistake="a1 and a2 were exchanged",
+    ),
+    Answer(
+        "the right half of A forgotten",
+        "result",
+        ((A_RIGHT, "        a2, a3 = a0, a1\n"),),
+        mistake="a2 and a3 were a0 and a1 again",
+    ),
+    Answer(
+        "B's words one beside the other",
+        "result",
+        ((B_LOADS, "B[left + g, k + t], B[left + g, k + t + 1]"),),
+        mistake="b1 were the word after b0",
+    ),
+    Answer(
+        "B by columns",
+        "result",
+        ((B_LOADS, "B[left + t, k + g], B[left + t + 4, k + g]"),),
+        mistake="rows and words of B were exchanged",
+    ),
+    Answer("the lower half of C forgotten", "unwritten", ((LOWER, ""),), mistake="sums 2 and 3 were not stored"),
     Answer("the lower sums one row further down", "race", ((LOWER, LOWER.replace("g + 8", "g + 1")),)),
-    Answer("the sums of a pair swapped", "result", (("= sums[2], sums[3]", "= sums[3], sums[2]"),)),
-    Answer("one k step alone", "result", (("range(0, A.shape[1], 8)", "range(0, 8, 8)"),)),
+    Answer(
+        "the sums of a pair swapped",
+        "result",
+        (("= sums[2], sums[3]", "= sums[3], sums[2]"),),
+        mistake="sums 2 and 3 were exchanged",
+    ),
+    Answer(
+        "one k step alone",
+        "result",
+        (("range(0, A.shape[1], 8)", "range(0, 8, 8)"),),
+        mistake="only the first 16 of K were multiplied",
+    ),
     Answer("words counted as elements", "bounds", (("range(0, A.shape[1], 8)", "range(0, 2 * A.shape[1], 8)"),)),
     Answer("the sums not zeroed", "uninitialised", (("    for n in range(4):\n        sums[n] = 0\n", ""),)),
-    Answer("bfloat16, not float16", "result", (("ptx.FP16", "ptx.BF16"),)),
+    Answer("bfloat16, not float16", "result", (("ptx.FP16", "ptx.BF16"),), mistake="A and B were bfloat16"),
     Answer("without tensor cores", "duty", cell=_PLAIN),
     Answer("k in another order, the same for A and B", "solved", cell=_SHARED_K),
+    Answer(
+        "half of k",
+        "result",
+        (("range(0, A.shape[1], 8)", "range(0, A.shape[1], 16)"),),
+        mistake="every second 16 of K were left out",
+    ),
 )
 
 RIGHT = (

@@ -5,11 +5,16 @@ from . import Answer, right, shortcut, wrong
 _TURNED = "w[R - 1 - r, S - 1 - s, c, k]"
 
 VARIANTS = (
-    Answer("not turned", "result", ((_TURNED, "w[r, s, c, k]"),)),
-    Answer("turned in rows alone", "result", ((_TURNED, "w[R - 1 - r, s, c, k]"),)),
-    Answer("no dilation", "result", (("r * dilation", "r"),)),
+    Answer("not turned", "result", ((_TURNED, "w[r, s, c, k]"),), mistake="the filter were not turned"),
+    Answer(
+        "turned in rows alone",
+        "result",
+        ((_TURNED, "w[R - 1 - r, s, c, k]"),),
+        mistake="only the rows of the filter were turned",
+    ),
+    Answer("no dilation", "result", (("r * dilation", "r"),), mistake="the rows of a filter had no dilation"),
     Answer("a dilation of the steps, too", "bounds", (("p + r * dilation", "(p + r) * dilation"),)),
-    Answer("no groups", "result", (("first + c", "c"),)),
+    Answer("no groups", "result", (("first + c", "c"),), mistake="all groups read the channels of the first"),
     Answer("as many filters as groups", "bounds", (("k // (K // groups) * C", "k * C"),)),
     Answer("the channels of the next filter", "bounds", (("first + c", "k + c"),)),
     Answer("no guard", "bounds", (("p < y.shape[0] and q < y.shape[1] and k < K", "p < y.shape[0]"),)),

@@ -33,11 +33,27 @@ VARIANTS = (
         "only the first output",
         "unwritten",
         (("        row = top + y * TM + i\n", "        row = top + y * TM\n"),),
+        mistake="each thread stored all its sums in one row",
     ),
-    Answer("the last product alone", "result", (("sums[i] += A_tile", "sums[i] = A_tile"),)),
-    Answer("rows of one thread, results of another", "result", (_APART[0],)),
+    Answer(
+        "the last product alone",
+        "result",
+        (("sums[i] += A_tile", "sums[i] = A_tile"),),
+        mistake="only the last product of each sum were kept",
+    ),
+    Answer(
+        "rows of one thread, results of another",
+        "result",
+        (_APART[0],),
+        mistake="each thread added up rows that are BM / TM apart",
+    ),
     Answer("B's row in place of its column", "result", (("b = B_tile[k, x]", "b = B_tile[x % BK, k]"),)),
-    Answer("a tile too few", "result", (("range(0, K, BK)", "range(0, K // BK * BK, BK)"),)),
+    Answer(
+        "a tile too few",
+        "result",
+        (("range(0, K, BK)", "range(0, K // BK * BK, BK)"),),
+        mistake="the end of K that fills no whole tile were left out",
+    ),
     Answer("a length of the book's", "result", (("range(0, K, BK)", "range(0, min(K, 40), BK)"),)),
     Answer(
         "stored again and again",
@@ -57,6 +73,13 @@ VARIANTS = (
         "the sum is put together before it is stored",
         "solved",
         ((_SUM, "                a = A_tile[y * TM + i, k]\n                sums[i] = sums[i] + a * b\n"),),
+    ),
+    Answer("alpha forgotten", "result", (("alpha * sums[i]", "sums[i]"),), mistake="alpha were left out"),
+    Answer(
+        "a whole tile too few",
+        "result",
+        (("range(0, K, BK)", "range(0, K - BK, BK)"),),
+        mistake="the last tile along K were left out",
     ),
 )
 

@@ -41,7 +41,9 @@ VARIANTS = (
     Answer("no guard", "bounds", (("        if top + row < H and left + col < W:\n            tile", "        tile"),)),
     Answer("the guard of the outputs", "uninitialised", (("if top + row < H and", "if top + row < y.shape[0] and"),)),
     Answer("one round alone", "uninitialised", ((", HIGH * WIDE):", ", ROWS * COLS):"),)),
-    Answer("the turned filter", "result", (("taps[r, s]", "taps[R - 1 - r, S - 1 - s]"),)),
+    Answer(
+        "the turned filter", "result", (("taps[r, s]", "taps[R - 1 - r, S - 1 - s]"),), mistake="the filter were turned"
+    ),
     Answer(
         "clamped indices in place of a guard",
         "solved",

@@ -38,10 +38,22 @@ VARIANTS = (
         "budget",
         ((_START, "start = cuda.grid(1) * PER_THREAD"), (_INDEX, "i = start + j")),
     ),
-    Answer("blocks that overlap", "unwritten", ((_START, "start = cuda.grid(1)"),)),
+    Answer(
+        "blocks that overlap",
+        "unwritten",
+        ((_START, "start = cuda.grid(1)"),),
+        mistake="each block began where the first quarter of the one before it ended",
+    ),
     Answer("no guard", "bounds", (("if i < x.size:", "if True:"),)),
-    Answer("one element a thread", "unwritten", (("range(PER_THREAD)", "range(1)"),)),
-    Answer("the index added", "result", (("value + value", "value + i"),)),
+    Answer(
+        "one element a thread",
+        "unwritten",
+        (("range(PER_THREAD)", "range(1)"),),
+        mistake="each thread doubled one element",
+    ),
+    Answer(
+        "the index added", "result", (("value + value", "value + i"),), mistake="the index were added to each element"
+    ),
     Answer("two neighbours a thread", "budget", cell=_TWO_NEIGHBOURS),
     Answer("the book's grid", "unwritten", cell=_FOUR_BLOCKS),
     Answer("x is read twice", "solved", (("            value = x[i]\n", ""), ("value + value", "x[i] + x[i]"))),

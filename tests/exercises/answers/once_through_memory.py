@@ -62,14 +62,24 @@ VARIANTS = (
     Answer("two passes", "budget", ((_SOLVED, _TWO_LOOPS),)),
     Answer("one pass that loads again and again", "budget", (("xx += x * x", "xx += X[row, col] * X[row, col]"),)),
     Answer("the rows in float64", "budget", (("xy = xx = yy = np.float32(0)", "xy = xx = yy = 0.0"),)),
-    Answer("the first 32 columns", "result", (("range(lane, X.shape[1], 32)", "range(lane, 32, 32)"),)),
+    Answer(
+        "the first 32 columns",
+        "result",
+        (("range(lane, X.shape[1], 32)", "range(lane, 32, 32)"),),
+        mistake="only the first 32 columns were added",
+    ),
     Answer(
         "a length of the book's",
         "result",
         (("range(lane, X.shape[1], 32)", "range(lane, min(X.shape[1], 96), 32)"),),
     ),
     Answer("beyond the row", "bounds", (("range(lane, X.shape[1], 32)", "range(lane, X.shape[1] + 31, 32)"),)),
-    Answer("two sums exchanged", "result", (("xx += x * x", "xx += y * y"), ("yy += y * y", "yy += x * x"))),
+    Answer(
+        "two sums exchanged",
+        "result",
+        (("xx += x * x", "xx += y * y"), ("yy += y * y", "yy += x * x")),
+        mistake="the sums of X * X and of Y * Y were exchanged",
+    ),
     Answer(
         "at least 32 columns",
         "bounds",
@@ -82,6 +92,12 @@ VARIANTS = (
         ),
     ),
     Answer("from the other end", "solved", ((_SOLVED, _BACKWARDS),)),
+    Answer(
+        "the lanes' sums not put together",
+        "result",
+        (("    xy, xx, yy = warp_sum(xy), warp_sum(xx), warp_sum(yy)\n", ""),),
+        mistake="lane 0 stored its own sums",
+    ),
 )
 
 RIGHT = (right("products in another order", ("        xy += x * y\n", "        xy = xy + y * x\n")),)

@@ -20,7 +20,7 @@ VARIANTS = (
     Answer("down the columns of B, rows last", "budget", ((_ORDER, _order("j", "i", "k")),)),
     Answer("down the columns of A and C", "budget", ((_ORDER, _order("k", "j", "i")),)),
     Answer("C is not set to zero", "result", (("            C[i, j] = 0\n", "            pass\n"),)),
-    Answer("no sum", "result", (("C[i, j] +=", "C[i, j] ="),)),
+    Answer("no sum", "result", (("C[i, j] +=", "C[i, j] ="),), mistake="only the last product of each sum were kept"),
     Answer(
         "rows of the book's shapes",
         "unwritten",
@@ -29,6 +29,15 @@ VARIANTS = (
     Answer("a length of the book's", "result", (("    N = B", "    K = min(600, K)\n    N = B"),)),
     Answer("a plain function", "not a kernel", (("@njit\n", ""),)),
     Answer("k outermost", "solved", ((_ORDER, _order("k", "i", "j")),)),
+    Answer(
+        "a product too few",
+        "result",
+        (("range(K):", "range(K - 1):"),),
+        mistake="the last product of each sum were left out",
+    ),
+    Answer(
+        "a sum as long as a side", "result", (("range(K):", "range(min(M, K)):"),), mistake="k ended at M, not at K"
+    ),
 )
 
 RIGHT = (

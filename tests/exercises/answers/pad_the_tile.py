@@ -13,7 +13,12 @@ VARIANTS = (
         "bounds",
         (("    if row < A.shape[0] and col < A.shape[1]:\n        tile", "    tile"),),
     ),
-    Answer("a copy instead of a transpose", "result", (("= tile[x, y]", "= tile[y, x]"),)),
+    Answer(
+        "a copy instead of a transpose",
+        "result",
+        (("= tile[x, y]", "= tile[y, x]"),),
+        mistake="no tile were transposed",
+    ),
     Answer(
         "the book's shapes",
         "unwritten",

@@ -133,12 +133,22 @@ VARIANTS = (
         "barrier",
         ((_TAKE + _BARRIER, _TAKE + "        if me < 32:\n    " + _BARRIER),),
     ),
-    Answer("the other neighbour", "result", (("me - 1", "me + 1"),)),
-    Answer("round and round", "result", (("hand[(me - 1) % 64]", "hand[max(me - 1, 0)]"),)),
-    Answer("no rounds at all", "result", (("range(rounds)", "range(0)"),)),
+    Answer(
+        "the other neighbour", "result", (("me - 1", "me + 1"),), mistake="each thread took from the thread after it"
+    ),
+    Answer(
+        "round and round",
+        "result",
+        (("hand[(me - 1) % 64]", "hand[max(me - 1, 0)]"),),
+        mistake="thread 0 took from no other",
+    ),
+    Answer("no rounds at all", "result", (("range(rounds)", "range(0)"),), mistake="nothing were passed on"),
     Answer("no more rounds than the book's", "result", (("range(rounds)", "range(min(rounds, 5))"),)),
     Answer("nothing passed on", "duty", cell=_STRAIGHT_FROM_X),
     Answer("two hands in turn", "solved", cell=_TWO_HANDS),
+    Answer(
+        "a round too many", "result", (("range(rounds)", "range(rounds + 1)"),), mistake="there were one round more"
+    ),
 )
 
 RIGHT = (

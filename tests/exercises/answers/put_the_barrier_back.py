@@ -30,13 +30,30 @@ VARIANTS = (
         "barrier",
         ((PRODUCTS + BARRIER, PRODUCTS + "        if y < 4:\n    " + BARRIER),),
     ),
-    Answer("a tile too few", "result", (("range(0, K, TILE)", "range(0, K - TILE, TILE)"),)),
+    Answer(
+        "a tile too few",
+        "result",
+        (("range(0, K, TILE)", "range(0, K - TILE, TILE)"),),
+        mistake="the last tile along K were left out",
+    ),
     Answer("a length of the book's", "budget", (("range(0, K, TILE)", "range(0, 40, TILE)"),)),
     Answer("a barrier inside the loop over k", "budget", ((PRODUCTS + BARRIER, PRODUCTS + "    " + BARRIER),)),
     Answer(
         "the barrier first in the loop over tiles",
         "solved",
         ((PRODUCTS + BARRIER, PRODUCTS), ("        A_tile[y, x] =", BARRIER + "        A_tile[y, x] =")),
+    ),
+    Answer(
+        "whole tiles alone",
+        "result",
+        (("range(0, K, TILE)", "range(0, K // TILE * TILE, TILE)"),),
+        mistake="the end of K that fills no whole tile were left out",
+    ),
+    Answer(
+        "the last product alone",
+        "result",
+        (("total += A_tile", "total = A_tile"),),
+        mistake="only the last product of each sum were kept",
     ),
 )
 
@@ -56,7 +73,7 @@ RIGHT = (
 WRONG = (
     wrong("the longest sum that is published", ("range(0, K, TILE)", "range(0, min(K, 100), TILE)")),
     wrong("the rows that are published", ("    if row < M and col < N:", "    if row < min(M, 64) and col < N:")),
-    wrong("what C held is lost", ("C[row, col] += total", "C[row, col] = total")),
+    wrong("what C held is lost", ("C[row, col] += total", "C[row, col] = total"), mistake="what C held were lost"),
     wrong(
         "no second barrier in the later rounds",
         (

@@ -16,12 +16,17 @@ _MAPPING = "col, row = cuda.grid(2)"
 _GUARD = "row < C.shape[0] and col < C.shape[1]"
 
 VARIANTS = (
-    Answer("the bug itself", "unwritten", ((_MAPPING, "row, col = cuda.grid(2)"),)),
+    Answer(
+        "the bug itself",
+        "unwritten",
+        ((_MAPPING, "row, col = cuda.grid(2)"),),
+        mistake="the grid's x counted rows and its y columns",
+    ),
     Answer("the guard swapped instead", "unwritten", ((_GUARD, "row < C.shape[1] and col < C.shape[0]"),)),
     Answer("no guard", "bounds", ((_GUARD, "True"),)),
     Answer("half a guard", "bounds", ((_GUARD, "col < C.shape[1]"),)),
     Answer("transposed reads", "bounds", (("A[row, col]", "A[col, row]"),)),
-    Answer("a difference", "result", (("A[row, col] + B", "A[row, col] - B"),)),
+    Answer("a difference", "result", (("A[row, col] + B", "A[row, col] - B"),), mistake="B were subtracted"),
     Answer("one thread does everything", "budget", cell=_ALONE),
     Answer("the book's rows", "unwritten", ((_GUARD, "row < 70 and row < C.shape[0] and col < C.shape[1]"),)),
     Answer("other names", "solved", ((_MAPPING, "x, y = cuda.grid(2)\n    col = x\n    row = y"),)),

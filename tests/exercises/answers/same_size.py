@@ -39,15 +39,49 @@ def _same_by_stride(rows, columns):
 
 
 VARIANTS = (
-    Answer("the bug itself", "unwritten", ((_SIZES, "P, Q = H // stride, W // stride"),)),
-    Answer("half the filter in front", "result", ((_TOP, "R // 2"), (_LEFT, "S // 2"))),
-    Answer("half of what is left of the filter", "result", ((_TOP, "(R - 1) // 2"), (_LEFT, "(S - 1) // 2"))),
-    Answer("the odd zero in front", "result", ((_TOP, f"(1 + {_TOP[:-5]}) // 2"),)),
-    Answer("fewer zeros than none", "result", ((_TOP, "((P - 1) * stride + R - H) // 2"),)),
-    Answer("zeros for a stride of one", "result", ((_LEFT, "max(0, Q - 1 + S - W) // 2"),)),
+    Answer(
+        "the bug itself",
+        "unwritten",
+        ((_SIZES, "P, Q = H // stride, W // stride"),),
+        mistake="P and Q were rounded down",
+    ),
+    Answer(
+        "half the filter in front",
+        "result",
+        ((_TOP, "R // 2"), (_LEFT, "S // 2")),
+        mistake="top were R // 2 and left S // 2",
+    ),
+    Answer(
+        "half of what is left of the filter",
+        "result",
+        ((_TOP, "(R - 1) // 2"), (_LEFT, "(S - 1) // 2")),
+        mistake="top were (R - 1) // 2 and left (S - 1) // 2",
+    ),
+    Answer(
+        "the odd zero in front", "result", ((_TOP, f"(1 + {_TOP[:-5]}) // 2"),), mistake="the extra zero were above"
+    ),
+    Answer(
+        "fewer zeros than none", "result", ((_TOP, "((P - 1) * stride + R - H) // 2"),), mistake="top could be negative"
+    ),
+    Answer(
+        "zeros for a stride of one",
+        "result",
+        ((_LEFT, "max(0, Q - 1 + S - W) // 2"),),
+        mistake="left did not depend on the stride",
+    ),
     Answer("one output too many", "bounds", ((_SIZES, "P, Q = H // stride + 1, W // stride + 1"),)),
-    Answer("a stride of one", "result", (("p * stride + r - top", "p + r - top"),)),
-    Answer("outputs by columns", "result", (("(k * P + p) * Q + q", "(k * Q + q) * P + p"),)),
+    Answer(
+        "a stride of one",
+        "result",
+        (("p * stride + r - top", "p + r - top"),),
+        mistake="the stride were 1 down the rows",
+    ),
+    Answer(
+        "outputs by columns",
+        "result",
+        (("(k * P + p) * Q + q", "(k * Q + q) * P + p"),),
+        mistake="y were stored by columns",
+    ),
     Answer("no zeros: what lies outside is loaded", "bounds", (("if 0 <= row < H and 0 <= col < W:", "if True:"),)),
     Answer("sums in float64", "budget", (("total = np.float32(0)", "total = 0.0"),)),
     Answer("ceilings by negation", "solved", ((_SIZES, "P, Q = -(-H // stride), -(-W // stride)"),)),

@@ -19,6 +19,23 @@ VARIANTS = (
     ),
     Answer("a batch that does not divide the inputs", "solved", (("BATCH = 8", "BATCH = 11"),)),
     Answer("the largest", "solved", (("BATCH = 8", "BATCH = 16"),)),
+    Answer(
+        "the lanes' sums not put together",
+        "result",
+        (("warp_sum(totals[b])", "totals[b]"),),
+        mistake="lane 0 stored its own sums",
+    ),
+    Answer(
+        "sums that are zeroed once",
+        "result",
+        (
+            (
+                "            totals[b] = np.float32(0)\n",
+                "            totals[b] = np.float32(0) if first == 0 else totals[b]\n",
+            ),
+        ),
+        mistake="each sum began with that of the batch before",
+    ),
 )
 
 RIGHT = (

@@ -37,9 +37,20 @@ VARIANTS = (
         "the counter is left standing",
         "result",
         (("atomic.inc(arrived, 0, np.uint32(cuda.gridDim.x - 1))", "atomic.add(arrived, 0, np.uint32(1))"),),
+        mistake="the counter were not set back",
     ),
-    Answer("half of the elements", "result", (("range(cuda.grid(1), x.size,", "range(cuda.grid(1), x.size // 2,"),)),
-    Answer("each block takes all", "result", (("range(cuda.grid(1),", "range(lane,"), ("cuda.gridsize(1)", "32"))),
+    Answer(
+        "half of the elements",
+        "result",
+        (("range(cuda.grid(1), x.size,", "range(cuda.grid(1), x.size // 2,"),),
+        mistake="only half of the elements were added",
+    ),
+    Answer(
+        "each block takes all",
+        "result",
+        (("range(cuda.grid(1),", "range(lane,"), ("cuda.gridsize(1)", "32")),
+        mistake="each block added all elements",
+    ),
     Answer(
         "as many sums as lanes",
         "result",
@@ -47,6 +58,7 @@ VARIANTS = (
             ("        for block in range(lane, cuda.gridDim.x, 32):\n", "        if lane < cuda.gridDim.x:\n"),
             ("total += sums[block]", "total += sums[lane]"),
         ),
+        mistake="only 32 blocks had a sum",
     ),
     Answer(
         "one block goes through all elements again",

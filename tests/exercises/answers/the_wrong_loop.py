@@ -6,10 +6,22 @@ _BOUND = "for k in range(A.shape[1]):"
 
 VARIANTS = (
     Answer("the bug itself", "bounds", ((_BOUND, "for k in range(C.shape[1]):"),)),
-    Answer("the other wrong side", "result", ((_BOUND, "for k in range(A.shape[0]):"),)),
-    Answer("one product too few", "result", ((_BOUND, "for k in range(A.shape[1] - 1):"),)),
+    Answer(
+        "the other wrong side", "result", ((_BOUND, "for k in range(A.shape[0]):"),), mistake="k ended at M, not at K"
+    ),
+    Answer(
+        "one product too few",
+        "result",
+        ((_BOUND, "for k in range(A.shape[1] - 1):"),),
+        mistake="the last product of each sum were left out",
+    ),
     Answer("one product too many", "bounds", ((_BOUND, "for k in range(A.shape[1] + 1):"),)),
-    Answer("the last product alone", "result", (("total +=", "total ="),)),
+    Answer(
+        "the last product alone",
+        "result",
+        (("total +=", "total ="),),
+        mistake="only the last product of each sum were kept",
+    ),
     Answer("C is added to", "result", (("C[i, j] = total", "C[i, j] += total"),)),
     Answer("one row only", "unwritten", (("range(C.shape[0])", "range(1)"),)),
     Answer("A transposed", "bounds", (("A[i, k]", "A[k, i]"),)),

@@ -228,7 +228,12 @@ VARIANTS = (
     Answer("all from global memory", "budget", cell=_FROM_MEMORY),
     Answer("no barrier before the first step", "race", ((_BARRIER + "    for i", "    for i"),)),
     Answer("no barrier before the second step", "race", ((_BARRIER + "    r, c", "    r, c"),)),
-    Answer("heat around the plate", "result", (("heated if 0 <= row < H and 0 <= col < W else zero", "heated"),)),
+    Answer(
+        "heat around the plate",
+        "result",
+        (("heated if 0 <= row < H and 0 <= col < W else zero", "heated"),),
+        mistake="the first step heated what is around the plate",
+    ),
     Answer(
         "nothing around the plate",
         "uninitialised",
@@ -240,7 +245,12 @@ VARIANTS = (
         ),
     ),
     Answer("a halo of one", "bounds", (("ROWS, COLS = HIGH + 4, WIDE + 4", "ROWS, COLS = HIGH + 2, WIDE + 2"),)),
-    Answer("one step", "result", (("soon[r, c] = heated if", "soon[r, c] = now[r, c] if"),)),
+    Answer(
+        "one step",
+        "result",
+        (("soon[r, c] = heated if", "soon[r, c] = now[r, c] if"),),
+        mistake="there were only one step",
+    ),
     Answer(
         "a rate of its own",
         "result",

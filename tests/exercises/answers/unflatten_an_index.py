@@ -25,18 +25,31 @@ def lower(x, matrix, S, P, Q, stride):
 """
 
 VARIANTS = (
-    Answer("channels first", "result", ((_TAPS, "c, r, s = rsc // S % C, rsc // (S * C), rsc % S"),)),
+    Answer(
+        "channels first",
+        "result",
+        ((_TAPS, "c, r, s = rsc // S % C, rsc // (S * C), rsc % S"),),
+        mistake="rows were counted over R, C and S",
+    ),
     Answer("as in the chapter", "bounds", ((_TAPS, "c, r, s = rsc % C, rsc // S // C, rsc // S % C"),)),
     Answer("no remainder in the middle", "bounds", ((_OUTPUTS, "n, p, q = npq // (P * Q), npq // Q, npq % Q"),)),
     Answer("P and Q swapped", "bounds", ((_OUTPUTS, "n, p, q = npq // (P * Q), npq // P % Q, npq % P"),)),
-    Answer("by columns", "result", ((_OUTPUTS, "n, p, q = npq // (P * Q), npq % P, npq // P % Q"),)),
+    Answer(
+        "by columns",
+        "result",
+        ((_OUTPUTS, "n, p, q = npq // (P * Q), npq % P, npq // P % Q"),),
+        mistake="columns were counted over N, Q and P",
+    ),
     Answer(
         "images fastest",
         "result",
         ((_OUTPUTS, "n, p, q = npq % x.shape[0], npq // x.shape[0] // Q, npq // x.shape[0] % Q"),),
+        mistake="columns were counted over P, Q and N",
     ),
     Answer("s before r", "bounds", ((_TAPS, "s, r, c = rsc // (S * C), rsc // C % S, rsc % C"),)),
-    Answer("no stride", "result", (("p * stride + r", "p + r"), ("q * stride + s", "q + s"))),
+    Answer(
+        "no stride", "result", (("p * stride + r", "p + r"), ("q * stride + s", "q + s")), mistake="the stride were 1"
+    ),
     Answer("a true division", "budget", ((_TAPS, "r, s, c = int(rsc / (S * C)), rsc // C % S, rsc % C"),)),
     Answer("no guard", "bounds", (("rsc < matrix.shape[0] and npq", "npq"),)),
     Answer("one after the other", "solved", cell=_SUM_BY_SUM),

@@ -136,8 +136,48 @@ VARIANTS = (
         "result",
         (("range(0, A.shape[1], 8)", "range(0, min(A.shape[1], 40), 8)"),),
     ),
-    Answer("half of k", "result", (("range(0, A.shape[1], 8)", "range(0, A.shape[1], 16)"),)),
+    Answer(
+        "half of k",
+        "result",
+        (("range(0, A.shape[1], 8)", "range(0, A.shape[1], 16)"),),
+        mistake="every second 16 of K were left out",
+    ),
     Answer("clamped indices in place of guards", "solved", cell=_CLAMPED),
+    Answer(
+        "one k step alone",
+        "result",
+        (("range(0, A.shape[1], 8)", "range(0, 8, 8)"),),
+        mistake="only the first 16 of K were multiplied",
+    ),
+    Answer(
+        "the registers of A in the order of reading",
+        "result",
+        (("(a0, a1, a2, a3)", "(a0, a2, a1, a3)"),),
+        mistake="a1 and a2 were exchanged",
+    ),
+    Answer(
+        "the right half of A forgotten",
+        "result",
+        (("(a0, a1, a2, a3)", "(a0, a1, a0, a1)"),),
+        mistake="a2 and a3 were a0 and a1 again",
+    ),
+    Answer(
+        "B's words one beside the other",
+        "result",
+        (("B[left + j * 8 + g, k + t + 4]", "B[left + j * 8 + g, k + t + 1]"),),
+        mistake="b1 were the word after b0",
+    ),
+    Answer(
+        "B by columns",
+        "result",
+        (
+            (
+                "B[left + j * 8 + g, k + t], B[left + j * 8 + g, k + t + 4]",
+                "B[left + j * 8 + t, k + g], B[left + j * 8 + t + 4, k + g]",
+            ),
+        ),
+        mistake="rows and words of B were exchanged",
+    ),
 )
 
 RIGHT = (

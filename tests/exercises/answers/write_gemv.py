@@ -88,11 +88,19 @@ VARIANTS = (
     Answer("a thread a row", "budget", cell=_THREAD_A_ROW),
     Answer("neighbours to one lane", "budget", cell=_NEIGHBOURS_TO_A_LANE),
     Answer("all lanes add to an output that nobody has cleared", "result", cell=_ATOMIC),
-    Answer("the lanes' sums not put together", "result", (("    total = warp_sum(total)\n", ""),)),
+    Answer(
+        "the lanes' sums not put together",
+        "result",
+        (("    total = warp_sum(total)\n", ""),),
+        mistake="lane 0 stored its own sum",
+    ),
     Answer("the wrong lane stores", "result", (("if lane == 0:", "if lane == 1:"),)),
     Answer("every lane stores", "race", (("if lane == 0:", "if True:"),)),
     Answer(
-        "the last columns forgotten", "result", (("range(lane, x.size, 32)", "range(lane, x.size // 32 * 32, 32)"),)
+        "the last columns forgotten",
+        "result",
+        (("range(lane, x.size, 32)", "range(lane, x.size // 32 * 32, 32)"),),
+        mistake="the columns after the last 32 were left out",
     ),
     Answer("a length of the book's", "result", (("range(lane, x.size, 32)", "range(lane, min(x.size, 96), 32)"),)),
     Answer(

@@ -24,10 +24,17 @@ def saxpy(a, x, y, out):
 VARIANTS = (
     Answer("no guard", "bounds", (("if i < out.size:", "if True:"),)),
     Answer("a guard that is one too late", "bounds", (("i < out.size", "i <= out.size"),)),
-    Answer("a guard that is one too early", "unwritten", (("i < out.size", "i < out.size - 1"),)),
-    Answer("threadIdx alone", "unwritten", (("cuda.grid(1)", "cuda.threadIdx.x"),)),
-    Answer("y forgotten", "result", ((" + y[i]", ""),)),
-    Answer("a added", "result", (("a * x[i]", "a + x[i]"),)),
+    Answer(
+        "a guard that is one too early",
+        "unwritten",
+        (("i < out.size", "i < out.size - 1"),),
+        mistake="the guard ended one element early",
+    ),
+    Answer(
+        "threadIdx alone", "unwritten", (("cuda.grid(1)", "cuda.threadIdx.x"),), mistake="each block began at element 0"
+    ),
+    Answer("y forgotten", "result", ((" + y[i]", ""),), mistake="y were left out"),
+    Answer("a added", "result", (("a * x[i]", "a + x[i]"),), mistake="a were added"),
     Answer("the result goes to y", "input changed", (("out[i] =", "y[i] ="),)),
     Answer("every thread does everything", "budget", cell=_LOOP),
     Answer("one thread does everything", "budget", cell=_ALONE),
@@ -40,6 +47,8 @@ VARIANTS = (
     Answer("whole arrays", "refused", (("out[i] = a * x[i] + y[i]", "out = a * x + y"),)),
     Answer("a loop with a grid's stride", "solved", cell=_STRIDE),
     Answer("a plain function", "not a kernel", (("@cuda.jit\n", ""),)),
+    Answer("y subtracted", "result", ((" + y[i]", " - y[i]"),), mistake="y were subtracted"),
+    Answer("a forgotten", "result", (("a * x[i]", "x[i]"),), mistake="a were left out"),
 )
 
 RIGHT = (

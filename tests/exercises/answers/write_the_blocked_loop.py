@@ -38,8 +38,14 @@ VARIANTS = (
         "C is set to zero first",
         "result",
         (("    for k0", "    for i in range(M):\n        for j in range(N):\n            C[i, j] = 0\n    for k0"),),
+        mistake="what C held were lost",
     ),
-    Answer("C is stored, not added to", "result", (("C[i, j] += ", "C[i, j] = "),)),
+    Answer(
+        "C is stored, not added to",
+        "result",
+        (("C[i, j] += ", "C[i, j] = "),),
+        mistake="each product replaced what C held",
+    ),
     Answer(
         "rows of the book's shape",
         "result",
@@ -48,6 +54,24 @@ VARIANTS = (
     Answer("a length of the book's", "result", (("range(0, K, BLOCK)", "range(0, min(K, 170), BLOCK)"),)),
     Answer("blocks of rows as well", "solved", cell=_BLOCKED_IN_ROWS_TOO),
     Answer("smaller blocks", "solved", (("BLOCK = 32", "BLOCK = 24"),)),
+    Answer(
+        "a product too few",
+        "result",
+        (("min(k0 + BLOCK, K)", "min(k0 + BLOCK, K - 1)"),),
+        mistake="the last product of each sum were left out",
+    ),
+    Answer(
+        "a sum as long as a side",
+        "result",
+        (("min(k0 + BLOCK, K)", "min(k0 + BLOCK, K, M)"),),
+        mistake="k ended at M, not at K",
+    ),
+    Answer(
+        "the last product alone",
+        "result",
+        (("A[i, k] * B[k, j]", "A[i, k] * B[k, j] * (k == K - 1)"),),
+        mistake="only the last product of each sum were kept",
+    ),
 )
 
 RIGHT = (

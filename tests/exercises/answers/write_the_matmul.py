@@ -25,12 +25,32 @@ def matmul(alpha, A, B, C):
 """
 
 VARIANTS = (
-    Answer("row and column swapped", "unwritten", (("col, row = cuda.grid(2)", "row, col = cuda.grid(2)"),)),
+    Answer(
+        "row and column swapped",
+        "unwritten",
+        (("col, row = cuda.grid(2)", "row, col = cuda.grid(2)"),),
+        mistake="the grid's x counted rows and its y columns",
+    ),
     Answer("neighbouring threads in a column", "budget", cell=_SWAPPED),
     Answer("no guard", "bounds", (("if row < C.shape[0] and col < C.shape[1]:", "if True:"),)),
-    Answer("K taken from the wrong side", "result", (("range(A.shape[1])", "range(A.shape[0])"),)),
-    Answer("the last product forgotten", "result", (("range(A.shape[1])", "range(A.shape[1] - 1)"),)),
-    Answer("the last product only", "result", (("total +=", "total ="),)),
+    Answer(
+        "K taken from the wrong side",
+        "result",
+        (("range(A.shape[1])", "range(A.shape[0])"),),
+        mistake="k ended at M, not at K",
+    ),
+    Answer(
+        "the last product forgotten",
+        "result",
+        (("range(A.shape[1])", "range(A.shape[1] - 1)"),),
+        mistake="the last product of each sum were left out",
+    ),
+    Answer(
+        "the last product only",
+        "result",
+        (("total +=", "total ="),),
+        mistake="only the last product of each sum were kept",
+    ),
     Answer("the sum in float64", "budget", (("np.float32(0)", "0.0"),)),
     Answer(
         "every factor in float64",
@@ -40,6 +60,7 @@ VARIANTS = (
     Answer("C is added to", "result", (("C[row, col] = alpha", "C[row, col] += alpha"),)),
     Answer("the sum kept in C", "budget", cell=_SUM_IN_C),
     Answer("a length of the book's", "result", (("range(A.shape[1])", "range(min(A.shape[1], 40))"),)),
+    Answer("alpha forgotten", "result", (("alpha * total", "total"),), mistake="alpha were left out"),
 )
 
 RIGHT = (

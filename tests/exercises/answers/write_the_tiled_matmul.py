@@ -195,9 +195,15 @@ VARIANTS = (
         "one tile too few on ragged shapes",
         "result",
         (("range(0, K, TILE)", "range(0, K // TILE * TILE, TILE)"),),
+        mistake="the end of K that fills no whole tile were left out",
     ),
     Answer("a length of the book's", "budget", (("range(0, K, TILE)", "range(0, 80, TILE)"),)),
-    Answer("B's tile is read transposed", "result", (("B_tile[k, x]", "B_tile[x, k]"),)),
+    Answer(
+        "B's tile is read transposed",
+        "result",
+        (("B_tile[k, x]", "B_tile[x, k]"),),
+        mistake="each tile of B were transposed",
+    ),
     Answer("the sum starts from a whole number", "budget", (("total = np.float32(0)", "total = 0"),)),
     Answer(
         "tiles in float64",
@@ -219,6 +225,18 @@ VARIANTS = (
             ("B_tile[y, x] = 0", "B_tile[x, y] = 0"),
             ("B_tile[k, x]", "B_tile[x, k]"),
         ),
+    ),
+    Answer(
+        "a tile too few",
+        "result",
+        (("range(0, K, TILE)", "range(0, K - TILE, TILE)"),),
+        mistake="the last tile along K were left out",
+    ),
+    Answer(
+        "the last product alone",
+        "result",
+        (("total += A_tile", "total = A_tile"),),
+        mistake="only the last product of each sum were kept",
     ),
 )
 

@@ -88,7 +88,7 @@ def test_a_race_in_shared_memory_says_who_where_and_what_helps():
     write, read = line_of(neighbour, "s[t] = x"), line_of(neighbour, "s[(t + 1)")
     assert race.message == (
         f"Race on s[32]: thread 31 of block 0 reads it at line {read} (`s[(t + 1) % 64]`), and thread 32 of block 0 "
-        f"writes it at line {write} (`s[t]`), with nothing to say which comes first, so what is read can be the old "
+        f"writes it at line {write} (`s[t]`). Nothing says which comes first, so what is read can be the old "
         "value or the new one. "
         f"Put `cuda.syncthreads()` between line {write} and line {read}."
     )
