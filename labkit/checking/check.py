@@ -13,6 +13,7 @@ import numpy as np
 from labkit.checking.budget import FLOAT64, Budget, find_worst_site, read_counter, read_site_counter
 from labkit.checking.compare import Difference, find_wrong_output
 from labkit.checking.exercise import Exercise, Launch, Questions
+from labkit.checking.in_child import Allowance
 from labkit.checking.own_code import collect_helpers, explain_foreign_function, find_foreign_helper
 from labkit.checking.restricted_python import run_calls
 from labkit.checking.source import find_stub_line, python_function
@@ -76,6 +77,7 @@ class _Judgement:
         self.exercise, self.kernel, self.seed = exercise, kernel, seed
         self.function = python_function(kernel)
         self.label = ""
+        self.allowance = Allowance()
         self.trace: Trace | LoopTrace | None = None
 
     def run_checks(self, draws: int) -> str:
@@ -133,7 +135,7 @@ class _Judgement:
         self._check_parameters(self.function.__code__.co_argcount, len(questions.calls[0]))
         self.label = questions.label
         try:
-            mistake = questions.find_mistake(run_calls(self.function, questions.calls))
+            mistake = questions.find_mistake(run_calls(self.function, questions.calls, self.allowance))
         except KernelError as error:
             raise _Fault("refused", str(error), error.line) from None
         if mistake:

@@ -15,14 +15,13 @@ import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass
 from types import FunctionType
-from typing import Any, TypeVar
+from typing import Any
 
+from labkit.checking.in_child import Allowance, TooMuch, run_in_child
 from labkit.checking.own_code import find_foreign_helper
+from labkit.checking.work import SIGNS, Work, insert_hooks, set_line
 from labkit.simulator.errors import KernelError
 
-Tree = TypeVar("Tree", bound=ast.AST)
-
-MAX_ITERATIONS = 200_000  # of all loops, and calls, that one answer takes
 MAX_PARTS = 200  # of an answer: all tuples in it, and their elements
 MAX_LETTERS = 10_000
 MAX_INTEGER = 2**200
@@ -45,7 +44,7 @@ ALLOWED_NODES = (
     *(ast.FormattedValue, ast.Constant, ast.Attribute, ast.Subscript, ast.Starred, ast.Name, ast.List, ast.Tuple),
     *(ast.Slice, ast.arguments, ast.arg, ast.comprehension, ast.keyword),
     *(ast.expr_context, ast.boolop, ast.unaryop, ast.cmpop),
-    *(ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.BitAnd, ast.BitOr),
+    *SIGNS,
 )
 REFUSED = {
     ast.Pow: "`**` is not known here; multiply instead",
@@ -64,13 +63,15 @@ ADVICE_ON_BUILTINS = {  # what to do without some of Python's own functions
 }
 
 
-def run_calls(function: Callable, calls: Iterable[tuple]) -> list[Any]:
-    """Return the function's answer to each call.
+def run_calls(function: Callable, calls: Iterable[tuple], allowance: Allowance | None = None) -> list[Any]:
+    """Return the function's answer to each call; all of them are made in a child process.
 
     Parameters
     ----------
     calls
         The arguments of each call.
+    allowance
+        The CPU time that may be used, here and in other runs with the same allowance.
 
     Raises
     ------
@@ -81,18 +82,32 @@ def run_calls(function: Callable, calls: Iterable[tuple]) -> list[Any]:
     attributes = set().union(*(readable_attributes(value) for call in calls for value in call))
     language = _Restricted(attributes)
     answer = language.compile(function)
-    answers = []
-    for call in calls:
-        language.iterations = 0
-        try:
-            answers.append(answer(*call))
-        except Exception as error:  # a check reports, whatever a learner's code does
-            filename = function.__code__.co_filename
-            frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == filename]
-            line = frames[-1].lineno if frames and frames[-1].lineno else function.__code__.co_firstlineno
-            raise KernelError(f"the run ended with {type(error).__name__}: {error}", line) from None
-        if why := _find_bad_answer(answers[-1]):
-            raise KernelError(why, function.__code__.co_firstlineno)
+    first_line = function.__code__.co_firstlineno
+
+    def answer_all() -> tuple[list[Any], str, int]:
+        """Return the answers, and a sentence on the first that is none, with its line."""
+        answers = []
+        for call in calls:
+            language.work.rounds = 0
+            try:
+                answers.append(answer(*call))
+            except MemoryError:
+                raise
+            except Exception as error:  # a check reports, whatever a learner's code does
+                filename = function.__code__.co_filename
+                frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == filename]
+                line = frames[-1].lineno if frames and frames[-1].lineno else first_line
+                return [], f"the run ended with {type(error).__name__}: {error}", line
+            if why := _find_bad_answer(answers[-1]):
+                return [], why, first_line
+        return answers, "", first_line
+
+    try:
+        answers, why, line = run_in_child(answer_all, allowance or Allowance())
+    except TooMuch as error:
+        raise KernelError(f"the function needs {error}: make it smaller or simpler", first_line) from None
+    if why:
+        raise KernelError(why, line)
     return answers
 
 
@@ -129,11 +144,11 @@ def readable_attributes(value: Any) -> set[str]:
 
 
 class _Restricted:
-    """Functions compiled so that they see only what is listed, and count their iterations."""
+    """Functions compiled so that they see only what is listed, and count their work."""
 
     def __init__(self, attributes: set[str]):
         self.attributes = attributes
-        self.iterations = 0
+        self.work = Work()
         self.compiled: dict[FunctionType, FunctionType] = {}
 
     def compile(self, function: FunctionType) -> FunctionType:
@@ -142,39 +157,15 @@ class _Restricted:
             return self.compiled[function]
         definition = _parse_function(function)
         outside_values = _check_function(definition, function, self.attributes)
-        for node in list(ast.walk(definition)):
-            if isinstance(node, ast.FunctionDef | ast.For | ast.While):
-                node.body.insert(0, _set_line(node, ast.Expr(_call("count__"))))
-            if isinstance(node, ast.comprehension):
-                node.iter = _set_line(node.iter, _call("iterate__", node.iter))
-        scope: dict[str, Any] = {
-            "__builtins__": {**FUNCTIONS, "range": self.range, "count__": self.count, "iterate__": self.iterate}
-        }
+        helpers = {name: value for name, value in outside_values.items() if inspect.isfunction(value)}
+        insert_hooks(definition, helpers)
+        scope: dict[str, Any] = {"__builtins__": {**FUNCTIONS, **self.work.hooks}}
         module = ast.fix_missing_locations(ast.Module([definition], []))
         exec(compile(module, function.__code__.co_filename, "exec"), scope)
         self.compiled[function] = scope[definition.name]
-        for name, value in outside_values.items():
-            scope[name] = self.compile(value) if inspect.isfunction(value) else value
+        scope |= outside_values
+        scope |= {name: self.compile(helper) for name, helper in helpers.items()}
         return self.compiled[function]
-
-    def count(self):
-        """Count an iteration of a loop, or a call."""
-        self.iterations += 1
-        if self.iterations > MAX_ITERATIONS:
-            raise OverflowError(f"after {MAX_ITERATIONS:,} rounds of its loops and calls it does not seem to end")
-
-    def iterate(self, values):
-        """Yield the values and count an iteration for each."""
-        for value in values:
-            self.count()
-            yield value
-
-    def range(self, *ends):
-        """Return Python's range if it is not too long."""
-        indices = range(*ends)
-        if len(indices) > MAX_ITERATIONS:
-            raise OverflowError(f"a range of more than {MAX_ITERATIONS:,} numbers")
-        return indices
 
 
 def _parse_function(function: FunctionType) -> ast.FunctionDef:
@@ -195,20 +186,8 @@ def _parse_function(function: FunctionType) -> ast.FunctionDef:
         if isinstance(node, ast.arg):
             node.annotation = None
         elif isinstance(node, ast.AnnAssign):
-            node.annotation = _set_line(node.annotation, ast.Constant(""))
+            node.annotation = set_line(node.annotation, ast.Constant(""))
     return definition
-
-
-def _call(name: str, *arguments: ast.expr) -> ast.Call:
-    return ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
-
-
-def _set_line(source_node: ast.AST, tree: Tree) -> Tree:
-    """Give all nodes of a tree without a line that of another node."""
-    for node in ast.walk(tree):
-        if not hasattr(node, "lineno"):
-            ast.copy_location(node, source_node)
-    return tree
 
 
 def _check_function(definition: ast.FunctionDef, function: FunctionType, attributes: set[str]) -> dict[str, Any]:

@@ -140,16 +140,24 @@ def trip_counts(low, high, step):
     return np.int64(np.where(step > 0, up, np.where(step < 0, down, 0)))
 
 
-def lane_range(mask, low, high, step):
-    """Yield (value, lanes) per iteration: the loop variable, and the lanes that make it (None: all of them)."""
+def lane_range(mask, low, high, step, w=None, line=0):
+    """Yield (value, lanes) per iteration: the loop variable, and the lanes that make it (None: all of them).
+
+    With a set of warps and the line of a loop that nothing leaves, too many iterations are told before the first one.
+    """
     if not any(isinstance(bound, np.ndarray) for bound in (low, high, step)):
         kind = low.dtype.type
+        if w:
+            w.foresee(line, max(0, -((int(low) - int(high)) // int(step))))
         for value in range(int(low), int(high), int(step)):
             yield kind(value), None
         return
     trips = trip_counts(low, high, step)
     counted = trips if mask is None else np.where(mask, trips, 0)
-    for trip in range(int(counted.max(initial=0))):
+    most = int(counted.max(initial=0))
+    if w:
+        w.foresee(line, most)
+    for trip in range(most):
         yield low + step * low.dtype.type(trip), counted > trip
 
 

@@ -103,13 +103,26 @@ class Chunk:
         self.trips += 1
         self.work += work
         self.launch.end_checks_in_time()
-        patience = self.launch.patience
-        if self.work > patience * limits.MAX_CHUNK_WORK or self.launch.work + self.work > patience * limits.MAX_WORK:
+        if self._is_too_much(0):
             raise KernelError(
                 f"the kernel was stopped here after {self.trips:,} trips of its loops; make sure that each ends in "
                 f"every thread, or {self.launch.describe_less_work()}",
                 line,
             )
+
+    def foresee(self, line, trips, work):
+        """Stop a kernel before a loop of so many iterations, each of which is some work, that `tick` would stop it."""
+        if self._is_too_much(work):
+            raise KernelError(
+                f"this loop would take {trips:,} iterations, more than are simulated; check its range, "
+                f"or {self.launch.describe_less_work()}",
+                line,
+            )
+
+    def _is_too_much(self, work):
+        """Return whether so much more work goes beyond a limit."""
+        work, patience = self.work + work, self.launch.patience
+        return work > patience * limits.MAX_CHUNK_WORK or self.launch.work + work > patience * limits.MAX_WORK
 
     def run(self):
         """Run every warp of the chunk to its end, or until none can continue."""

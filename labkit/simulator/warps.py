@@ -119,6 +119,10 @@ class WarpSet:
         """Count one iteration of a loop by this set's lanes."""
         self.chunk.tick(line, work * self.weight)
 
+    def foresee(self, line, trips):
+        """Stop a kernel before a loop of so many iterations that it would be stopped in the midst of them."""
+        self.chunk.foresee(line, trips, trips * self.weight)
+
     def check_step(self, mask, step, line):
         """Raise KernelError for a `range` whose step is 0."""
         if np.any(self.active(mask) & (step == 0)):

@@ -621,3 +621,41 @@ def test_a_loop_of_atomics_that_never_ends_is_stopped(monkeypatch):
     monkeypatch.setattr(limits, "MAX_CHUNK_WORK", 1000)
     with pytest.raises(KernelError, match="make sure that each ends in every thread"):
         labkit.simulate(never_moved_on, 1, 64, np.zeros(10, np.int32), np.zeros(1, np.int32))
+
+
+@cuda.jit
+def far_too_many(x):
+    for _ in range(2**62):
+        x[cuda.grid(1)] += 1
+
+
+@cuda.jit
+def far_too_many_backwards(x):
+    i = cuda.grid(1)
+    for k in range(i * 10**12, 0, -1):
+        x[i] += k
+
+
+@cuda.jit
+def left_early(x):
+    i = cuda.grid(1)
+    for k in range(2**62):
+        if k > i:
+            break
+        x[i] += 1
+
+
+@pytest.mark.parametrize(
+    ("kernel", "trips"), [(far_too_many, "4,611,686,018,427,387,904"), (far_too_many_backwards, "63,000,000,000,000")]
+)
+def test_a_loop_of_too_many_iterations_is_told_before_the_first(kernel, trips, monkeypatch):
+    from labkit.simulator.errors import KernelError
+    from labkit.simulator.scheduler import Chunk
+
+    monkeypatch.setattr(Chunk, "tick", lambda *_: pytest.fail("an iteration ran"))
+    with pytest.raises(KernelError, match=f"this loop would take {trips} iterations"):
+        labkit.simulate(kernel, 1, 64, np.zeros(64, np.int32))
+
+
+def test_a_loop_that_is_left_early_may_have_any_range():
+    assert labkit.simulate(left_early, 1, 64, np.zeros(64, np.int32)).outputs[0].tolist() == list(range(1, 65))

@@ -137,6 +137,7 @@ class Branches(Variables):
         iteration = self.iteration(node.iter)
         span, value, lanes_left = self.name("r"), self.name(), self.name("c")
         self.flush_flops()
+        head, exits = len(self.lines), self.exits
         self.emit(f"{span} = lane_range({self.mask}, {iteration.low}, {iteration.high}, {iteration.step})")
 
         def enter(looping, inner):
@@ -148,6 +149,8 @@ class Branches(Variables):
             return MISSING
 
         self.loop(node, f"for {value}, {lanes_left} in {span}:", enter)
+        if self.exits == exits and not contains(node.body, ast.Break, ast.Return):
+            self.lines[head] = self.lines[head].removesuffix(")") + f", w, {node.lineno})"
 
     def unrolled(self, node):
         """Translate `for x in literal_unroll(t)`: the body once per value of a tuple, whose types may differ."""
