@@ -14,6 +14,7 @@ from labkit import __version__, places
 from labkit.bench import _tuning
 from labkit.setup import extras
 
+INCOMPLETE = 3  # exit status: all is done that can be, and something was not fetched or graded
 TABLES = {m.name for m in iter_modules([str(places.PACKAGE / "bench")]) if not m.name.startswith("_")}
 
 
@@ -262,7 +263,7 @@ def collect(
         str | None, typer.Option(help="Take the last commit before this time, as `grade --deadline` has it.")
     ] = None,
 ):
-    """Fetch the notebooks of a class, a folder per student, for `grade`."""
+    """Fetch the notebooks of a class, a folder per student, for `grade`. Exit status 3: some were not fetched."""
     from rich.console import Console
     from rich.text import Text
 
@@ -277,8 +278,9 @@ def collect(
             Console(soft_wrap=True).print(Text(str(row)))
     except CourseError as error:
         _fail(error)
-    if missing := [row.student for row in rows if not row.commit]:
+    if missing := [row.student for row in rows if not row.fetched]:
         print(f"{len(missing)} of {len(rows)} were not fetched: {', '.join(missing)}")
+        raise typer.Exit(INCOMPLETE)
 
 
 @app.command()
@@ -304,7 +306,10 @@ def grade(
     run: Annotated[bool, typer.Option("--run", help="Run the answers in a sandbox too; changes no points.")] = False,
     scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler whose workers judge.")] = None,
 ):
-    """Grade notebooks: the exercises of each, from their text, with points and reasons."""
+    """Grade notebooks: the exercises of each, from their text, with points and reasons.
+
+    Exit status 3: all else is done, and some rows are not graded.
+    """
     from tqdm import tqdm
 
     from labkit.grading import grade as grading
@@ -351,6 +356,9 @@ def grade(
     if not grades:
         _fail(f"there is no notebook in {', '.join(map(str, paths))}; give notebooks or folders of them")
     _print_grades(grades, out)
+    if ungraded := list(dict.fromkeys(row.student for row in grades if row.points is None)):
+        print(f"Not graded, and left out of files for learning platforms: {', '.join(ungraded)}")
+        raise typer.Exit(INCOMPLETE)
 
 
 def _print_grades(grades, out):

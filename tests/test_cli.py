@@ -117,6 +117,21 @@ def test_grade_prints_and_stores_the_points(monkeypatch, tmp_path):
     assert seen == [([tmp_path / "ada.ipynb"], tmp_path / "grades", grading.Assessment(), 7)]
 
 
+def test_the_exit_status_says_that_something_is_not_graded(monkeypatch, tmp_path):
+    from labkit.course import collect as collecting
+    from labkit.grading import grade as grading
+    from labkit.grading.collected import Collected
+
+    row = grading.Grade("cleo", "", "pad-the-tile", None, 2, "Not graded.", seed=7)
+    monkeypatch.setattr(grading, "grade", lambda *asked, **options: [row])
+    result = invoke("grade", str(tmp_path), "--out", str(tmp_path / "grades"))
+    assert result.exit_code == 3 and "Not graded, and left out" in result.output and "cleo" in result.output
+    rows = [Collected("ada", commit="a1"), Collected("bob"), Collected("cleo", fetched=False)]
+    monkeypatch.setattr(collecting, "collect", lambda *asked: rows)
+    result = invoke("collect", str(tmp_path / "roster.csv"), "--out", str(tmp_path / "out"))
+    assert result.exit_code == 3 and "1 of 3 were not fetched: cleo" in result.output
+
+
 def test_grade_reads_the_teacher_s_lists(monkeypatch, tmp_path):
     from labkit.grading import grade as grading
 

@@ -83,9 +83,11 @@ def _collect(row: Collected, earlier: Collected | None, cwd: Path, out: Path, be
     """Collect the notebooks of one student; a faulty repository affects only this row."""
     folder = out / row.student
     if earlier is None and folder.exists():
-        return replace(row, problem=f"{folder} was there before and is not from a collection; move it away.")
+        problem = f"Not fetched: {folder} was there before and is not from a collection; move it away."
+        return replace(row, problem=problem, fetched=False)
     if not row.repository:
-        return replace(earlier or row, repository="", problem="The roster names no repository.")
+        problem = "Not fetched: the roster names no repository."
+        return replace(earlier or row, repository="", problem=problem, fetched=False)
     try:
         with TemporaryDirectory(prefix="labkit-collect-", ignore_cleanup_errors=True) as temporary_folder:
             bare = Path(temporary_folder) / "repository"
@@ -95,8 +97,9 @@ def _collect(row: Collected, earlier: Collected | None, cwd: Path, out: Path, be
             commit = _find_commit(bare, before)
             if commit is None:
                 until = f" before {before:%Y-%m-%d %H:%M:%S %z}" if before else ""
-                return replace(earlier or row, repository=row.repository, problem=f"There is no commit to take{until}.")
-            if earlier and earlier.commit == commit and folder.exists():
+                problem = f"There is no commit to take{until}."
+                return replace(earlier or row, repository=row.repository, problem=problem, fetched=True)
+            if earlier and earlier.fetched and earlier.commit == commit and folder.exists():
                 return replace(earlier, repository=row.repository)
             committed = output_or_none(bare, "log", "-1", "--format=%cI", commit) or ""
             notebooks, problem = _read_notebooks(bare, commit)
@@ -109,7 +112,7 @@ def _collect(row: Collected, earlier: Collected | None, cwd: Path, out: Path, be
             shutil.rmtree(folder, ignore_errors=True)
             shutil.copytree(fresh, folder) if notebooks else folder.mkdir()
     except (CourseError, OSError) as error:
-        return replace(earlier or row, repository=row.repository, problem=f"Not fetched: {error}.")
+        return replace(earlier or row, repository=row.repository, problem=f"Not fetched: {error}.", fetched=False)
     return replace(row, commit=commit, committed=committed, notebooks=len(notebooks), problem=problem)
 
 
@@ -117,9 +120,11 @@ def _find_commit(bare: Path, before: datetime | None) -> str | None:
     """Return the last commit of the default branch before a time; if that branch is empty, of the only one."""
     commit = output_or_none(bare, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
     branches = (output_or_none(bare, "for-each-ref", "--format=%(objectname)", "refs/heads") or "").split()
-    commit = commit or (branches[0] if len(branches) == 1 else None)
+    if commit is None and len(branches) > 1:
+        raise CourseError(f"the default branch is empty, and there are {len(branches)} others; ask for one to be named")
+    commit = commit or next(iter(branches), None)
     if commit and before:
-        return output_or_none(bare, "rev-list", "-1", f"--before={before.isoformat()}", commit) or None
+        return git(bare, "rev-list", "-1", f"--before={before.isoformat()}", commit).decode().strip() or None
     return commit
 
 

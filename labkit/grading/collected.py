@@ -20,7 +20,8 @@ class Collected:
     commit: str = ""
     committed: str = ""  # the committer's time in ISO 8601: the student's clock wrote it
     notebooks: int = 0
-    problem: str = ""  # a sentence on what is missing
+    problem: str = ""  # a sentence for the teacher on what is missing
+    fetched: bool = True  # False: the last fetch failed, and nothing is known of the work since `commit`
 
     def __post_init__(self):
         if self.committed and not is_time(self.committed):
@@ -30,6 +31,15 @@ class Collected:
     def time(self) -> datetime | None:
         """The time of the commit, if it is known."""
         return datetime.fromisoformat(self.committed).astimezone() if self.committed else None
+
+    @property
+    def told(self) -> str:
+        """A sentence for the student on work that is missing; it names nothing of the machine that collected."""
+        if not self.fetched:
+            return "Not graded: your repository could not be fetched. This is no zero."
+        if not self.commit:
+            return "Nothing was handed in: your repository has no commit that counts."
+        return "Nothing was handed in." if self.notebooks else f"There is no notebook in commit {self.commit[:7]}."
 
     def __str__(self):
         if not self.commit:

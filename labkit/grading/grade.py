@@ -77,6 +77,9 @@ def grade(
     strays = sorted({file.student for file in files} - assessment.students.keys())
     if assessment.students and strays:
         tell(f"Not on the roster, and graded all the same: {', '.join(strays)}")
+    for collected in assessment.collected.values():
+        if not collected.fetched and (collected.student in assessment.students or not assessment.students):
+            tell(str(collected))
     ledger = Ledger(files, assessment, journal.seed)
     chapters = read_chapters()
     setups = {chapter: read_setups(chapters[chapter]) for chapter in chapters}

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from labkit.exercises import chapter_of, index_in_book
 from labkit.grading import policy
 from labkit.grading.assessment import Assessment
+from labkit.grading.collected import Collected
 from labkit.grading.grades import Grade, make_printable
 from labkit.grading.judge import SOLVED, Judgement
 from labkit.grading.judging import TRIES
@@ -95,9 +96,9 @@ class Ledger:
 
     def grades(self) -> list[Grade]:
         """Return the rows by the teacher's rules so far: one per student and exercise, missing ones too."""
-        rows = list(self.rows.values())
+        collected = self.assessment.collected
+        rows = [policy.set_aside_stale(row, collected.get(row.student)) for row in self.rows.values()]
         if self.assessment.deadline:
-            collected = self.assessment.collected
             rows = [self.assessment.deadline.apply(row, collected.get(row.student)) for row in rows]
         rows = policy.choose_best(rows)
         rows += self._make_absent_rows(rows)
@@ -106,13 +107,21 @@ class Ledger:
         return sorted(rows, key=lambda row: (row.student, index_in_book(row.exercise), row.submission))
 
     def _make_absent_rows(self, rows):
-        """Yield rows for what a student of the roster did not hand in."""
+        """Yield rows for what a student of the roster or collection did not hand in, or what was not fetched."""
         handed_in = {(row.student, row.exercise) for row in rows}
         ids, students = sorted({row.exercise for row in rows} - {""}, key=index_in_book), []
         if self.assessment.points:
             ids, students = self.assessment.exercises, sorted({row.student for row in rows})
-        for student in dict.fromkeys([*self.assessment.students, *students]):
-            collected = self.assessment.collected.get(student)
-            why = make_printable(collected.problem) if collected and collected.problem else "Nothing was handed in."
+        present = {row.student for row in rows}
+        for student in dict.fromkeys([*(self.assessment.students or self.assessment.collected), *students]):
+            is_unknown = self.assessment.collected and student not in present
+            collected = self.assessment.collected.get(
+                student, Collected(student, fetched=False) if is_unknown else None
+            )
+            why = collected.told if collected else "Nothing was handed in."
+            was_fetched = collected is None or collected.fetched
+            points, reason = (0, "missing") if was_fetched else (None, "not graded")
             for id in [id for id in ids if (student, id) not in handed_in]:
-                yield Grade(student, "", id, 0, self.assessment.worth(id), why, self.seed, "missing")
+                yield Grade(student, "", id, points, self.assessment.worth(id), why, self.seed, reason)
+            if not ids and not was_fetched:
+                yield Grade(student, "", "", None, 0, why, self.seed, reason)

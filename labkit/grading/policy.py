@@ -54,6 +54,14 @@ class Deadline:
         return replace(row, points=points, late=f"Late by {days} {unit}: {share:.0%} of the points count.")
 
 
+def set_aside_stale(row: Grade, collected: Collected | None) -> Grade:
+    """Leave a row of an earlier collection ungraded if the last fetch failed, unless it has all of its points."""
+    if collected is None or collected.fetched or not row.exercise:
+        return row
+    note = "Your repository could not be fetched again: this is of an earlier collection."
+    return add_note(row if row.points == row.out_of else replace(row, points=None), note)
+
+
 def choose_best(rows: Iterable[Grade]) -> list[Grade]:
     """Choose one row per student and exercise: the answer with the most points.
 

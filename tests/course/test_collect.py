@@ -178,7 +178,8 @@ def test_a_repository_that_cannot_be_fetched_costs_its_own_row(repository, class
     )
     assert rows["ada"].notebooks == 1
     assert rows["empty"].problem == "There is no commit to take."
-    assert rows["none"].problem == "The roster names no repository."
+    assert rows["none"].problem == "Not fetched: the roster names no repository."
+    assert {student for student, row in rows.items() if row.fetched} == {"ada", "empty"}
     for student in ("broken", "gone", "ext", "option"):
         assert rows[student].problem.startswith("Not fetched: "), student
         assert "\n" not in str(rows[student])
@@ -195,7 +196,8 @@ def test_the_only_branch_is_taken_where_the_default_one_is_empty(repository, cla
     commit = repository("ada", {"a.ipynb": b"{}"}, branch="work")
     assert class_of("ada")["ada"].commit == commit
     repository("ada", {"b.ipynb": b"{}"}, branch="other")
-    assert class_of("ada")["ada"].problem == "There is no commit to take."
+    row = class_of("ada")["ada"]
+    assert "the default branch is empty, and there are 2 others" in row.problem and not row.fetched
 
 
 def test_what_was_handed_in_again_replaces_what_was_there(repository, class_of, tmp_path):
@@ -213,15 +215,18 @@ def test_what_was_collected_before_stays_where_the_fetch_fails(repository, class
     commit = repository("ada", {"a.ipynb": b"first"})
     class_of("ada")
     row = class_of(ada="away.git")["ada"]
-    assert row.commit == commit and "does not exist" in row.problem
+    assert row.commit == commit and "does not exist" in row.problem and not row.fetched
     assert files(tmp_path, "ada") == {"a.ipynb"}
+    row = class_of("ada")["ada"]
+    assert (row.commit, row.problem, row.fetched) == (commit, "", True)
 
 
 def test_a_folder_that_is_not_from_a_collection_is_left_alone(repository, class_of, tmp_path):
     repository("ada", {"a.ipynb": b"{}"})
     (tmp_path / "out" / "ada").mkdir(parents=True)
     (tmp_path / "out" / "ada" / "mine.txt").write_text("mine")
-    assert "is not from a collection" in class_of("ada")["ada"].problem
+    row = class_of("ada")["ada"]
+    assert "is not from a collection" in row.problem and not row.fetched
     assert files(tmp_path, "ada") == {"mine.txt"}
 
 

@@ -4,7 +4,9 @@ from pathlib import Path
 
 from handed_in import solutions
 
+from labkit.exercises import exercise_ids
 from labkit.grading.assessment import Assessment
+from labkit.grading.collected import Collected
 from labkit.grading.judge import SOLVED, Judgement
 from labkit.grading.ledger import HandedIn, Ledger
 from labkit.grading.submission import Submission
@@ -22,3 +24,40 @@ def test_of_right_answers_alone_it_is_told_that_they_are_the_book_s():
     assert [row.verbatim for row in ledger.grades()] == [False, False, False, True]
     ledger.add_judgement("a.ipynb", "write-the-tiled-matmul", Judgement("result", "Wrong."))
     assert not any(row.verbatim for row in ledger.grades())
+
+
+IDS = [*exercise_ids("tiled-gemm")]
+FAILED = Collected("cleo", problem="Not fetched: git clone failed: /home/prof/cleo.git is away.", fetched=False)
+
+
+def test_work_that_was_not_fetched_is_no_zero():
+    students = {"ann": {}, "bob": {}, "cleo": {}, "dan": {}}
+    collected = {"ann": Collected("ann", commit="a1", notebooks=1), "bob": Collected("bob"), "cleo": FAILED}
+    ledger = Ledger([handed_in("tiled-gemm")], Assessment(students, collected=collected), seed=1)
+    rows = ledger.grades()
+    points = {name: {row.points for row in rows if row.student == name} for name in ("bob", "cleo", "dan")}
+    assert points == {"bob": {0}, "cleo": {None}, "dan": {None}}
+    said = {row.student: row.message for row in rows}
+    assert said["bob"] == "Nothing was handed in: your repository has no commit that counts."
+    assert said["cleo"] == said["dan"] == "Not graded: your repository could not be fetched. This is no zero."
+
+
+def test_without_a_roster_the_students_of_the_collection_are_those_of_the_class():
+    ledger = Ledger([handed_in("tiled-gemm")], Assessment(collected={"cleo": FAILED}), seed=1)
+    assert [row.exercise for row in ledger.grades() if row.student == "cleo"] == IDS
+
+
+def test_where_no_exercise_is_known_work_that_was_not_fetched_has_a_row():
+    (row,) = Ledger([], Assessment({"cleo": {}}, collected={"cleo": FAILED}), seed=1).grades()
+    assert (row.student, row.exercise, row.points, row.reason) == ("cleo", "", None, "not graded")
+
+
+def test_of_an_earlier_collection_full_points_alone_count():
+    collected = {"ann": Collected("ann", commit="a1", notebooks=1, fetched=False)}
+    assessment = Assessment(collected=collected, points=dict.fromkeys([*IDS, "write-saxpy"], 2))
+    ledger = Ledger([handed_in("tiled-gemm")], assessment, seed=1)
+    ledger.add_judgement("a.ipynb", IDS[0], Judgement(SOLVED, "Solved."))
+    ledger.add_judgement("a.ipynb", IDS[1], Judgement("result", "Wrong."))
+    rows = {row.exercise: row for row in ledger.grades()}
+    assert [rows[id].points for id in (*IDS[:2], "write-saxpy")] == [2, None, None]
+    assert all("could not be fetched" in row.said for row in rows.values())

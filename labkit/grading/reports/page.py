@@ -101,11 +101,11 @@ def make_safe_name(text: str) -> str:
 def headline(*rows: Grade) -> str:
     """Return the heading of a row, or of rows of one section, with their points."""
     first, *more = rows
-    title = exercise(first.exercise).headline if first.exercise else first.submission
+    title = exercise(first.exercise).headline if first.exercise else first.submission or "All exercises"
     title = ", ".join(exercise(row.exercise).number for row in rows) if more else title
     points = [row.points for row in rows if row.points is not None]
     if len(points) < len(rows):
-        return f"{title}: not graded yet"
+        return f"{title}: not graded"
     return f"{title}: {sum(points):g} of {sum(row.out_of for row in rows):g} points"
 
 
@@ -130,8 +130,9 @@ def _describe_assignment(student, assessment):
 
 
 def _section_key(row):
-    """Return a key that is equal for rows of one section: missing ones with the same message."""
-    return (row.points, explain(row)) if row.reason == "missing" else (row.submission, row.exercise)
+    """Return a key that is equal for rows of one section: missing or unfetched ones with the same message."""
+    is_absent = row.reason == "missing" or not row.submission
+    return (row.points, explain(row)) if is_absent else (row.submission, row.exercise)
 
 
 def _make_section(rows, text, picture):
