@@ -114,10 +114,9 @@ class Ledger:
             ids, students = self.assessment.exercises, sorted({row.student for row in rows})
         present = {row.student for row in rows}
         for student in dict.fromkeys([*(self.assessment.students or self.assessment.collected), *students]):
-            is_unknown = self.assessment.collected and student not in present
-            collected = self.assessment.collected.get(
-                student, Collected(student, fetched=False) if is_unknown else None
-            )
+            collected = self.assessment.collected.get(student)
+            if collected is None and self.assessment.collected and student not in present:
+                collected = Collected(student, fetched=False)
             why = collected.told if collected else "Nothing was handed in."
             was_fetched = collected is None or collected.fetched
             points, reason = (0, "missing") if was_fetched else (None, "not graded")
