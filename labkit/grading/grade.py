@@ -8,7 +8,7 @@ from pathlib import Path
 from labkit.exercises import chapter_of, exercise_ids
 from labkit.grading.assessment import Assessment
 from labkit.grading.feedback import write_feedback
-from labkit.grading.files import Found, printable_path
+from labkit.grading.files import Found, name_roots, printable_path
 from labkit.grading.grades import Grade
 from labkit.grading.journal import Journal
 from labkit.grading.judging import CELL_TIMEOUT_S, Limits, judge_tasks
@@ -28,11 +28,14 @@ REPORT_EVERY_S = 5
 def read_files(found: list[Found], paths: list[Path], assessment: Assessment) -> list[HandedIn]:
     """Read every file that was found at the paths."""
     students = list(dict.fromkeys([*assessment.students, *assessment.collected]))
+    root_names = name_roots(paths)
     files = []
     for entry in found:
         student = identify_student(entry.path, entry.root, paths, students)
         submission = Submission(entry.path, complaint=entry.complaint) if entry.complaint else None
-        files.append(HandedIn(printable_path(entry.path), student, submission or read_submission(entry.path)))
+        inside = entry.path.relative_to(entry.root).as_posix() if entry.path != entry.root else ""
+        name = inside if inside and len(paths) == 1 else f"{root_names[entry.root]}/{inside}".rstrip("/")
+        files.append(HandedIn(printable_path(name), student, submission or read_submission(entry.path)))
     return files
 
 

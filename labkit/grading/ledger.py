@@ -20,7 +20,7 @@ MISSING = "Missing: no cell has this exercise's id; write into the cells that th
 
 @dataclass(frozen=True)
 class HandedIn:
-    """A file with its student and its name in reports."""
+    """A file with its student, and its name in reports, which holds nothing of the path to the class's folder."""
 
     name: str
     student: str

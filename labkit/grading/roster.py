@@ -4,7 +4,7 @@ import csv
 from io import StringIO
 from pathlib import Path
 
-from labkit.grading.files import printable_path
+from labkit.grading.files import name_roots, printable_path
 
 
 class RosterError(Exception):
@@ -50,6 +50,5 @@ def identify_student(path: Path, root: Path, roots: list[Path], students: list[s
     for part in (root.name, *inside[:-1], path.stem):
         if part.casefold() in names:
             return names[part.casefold()]
-    first = inside[0] if len(roots) == 1 and inside else root.name
-    namesakes = [other for other in roots if other.name == root.name]
-    return printable_path((root.as_posix() if len(namesakes) > 1 else first).removesuffix(".ipynb"))
+    name = inside[0] if len(roots) == 1 and inside else name_roots(roots)[root]
+    return printable_path(name.removesuffix(".ipynb"))

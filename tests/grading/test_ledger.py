@@ -2,14 +2,16 @@
 
 from pathlib import Path
 
+import pytest
 from handed_in import solutions
 
 from labkit.exercises import exercise_ids
 from labkit.grading.assessment import Assessment
 from labkit.grading.collected import Collected
+from labkit.grading.grade import read_files
 from labkit.grading.judge import SOLVED, Judgement
 from labkit.grading.ledger import HandedIn, Ledger
-from labkit.grading.submission import Submission
+from labkit.grading.submission import Submission, find_submissions
 
 
 def handed_in(chapter, **more):
@@ -28,6 +30,23 @@ def test_of_right_answers_alone_it_is_told_that_they_are_the_book_s():
 
 IDS = [*exercise_ids("tiled-gemm")]
 FAILED = Collected("cleo", problem="Not fetched: git clone failed: /home/prof/cleo.git is away.", fetched=False)
+
+
+@pytest.mark.parametrize(
+    ("roots", "names"),
+    [
+        (["class"], ["ann/02.ipynb", "ben/02.ipynb"]),
+        (["class/ann"], ["02.ipynb"]),
+        (["class/ann", "class/ben"], ["ann/02.ipynb", "ben/02.ipynb"]),
+        (["class/ann/02.ipynb", "class/ben/02.ipynb"], ["ann/02.ipynb", "ben/02.ipynb"]),
+    ],
+)
+def test_files_are_named_without_the_grader_s_folders(tmp_path, roots, names):
+    for student in ("ann", "ben"):
+        (tmp_path / "class" / student).mkdir(parents=True)
+        (tmp_path / "class" / student / "02.ipynb").write_text("{}")
+    paths = [tmp_path / root for root in roots]
+    assert [file.name for file in read_files(find_submissions(paths)[0], paths, Assessment())] == names
 
 
 def test_work_that_was_not_fetched_is_no_zero():
