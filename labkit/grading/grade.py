@@ -84,6 +84,7 @@ def grade(
         if not collected.fetched and (collected.student in assessment.students or not assessment.students):
             tell(str(collected))
     ledger = Ledger(files, assessment, journal.seed)
+    ledger.grades()  # refuses points by hand that name no row here, and not after an hour of judging
     chapters = read_chapters()
     setups = {chapter: read_setups(chapters[chapter]) for chapter in chapters}
     tasks, digests = [], {}

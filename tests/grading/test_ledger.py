@@ -6,11 +6,12 @@ import pytest
 from handed_in import solutions
 
 from labkit.exercises import exercise_ids
+from labkit.grading import grade as grade_module
 from labkit.grading.assessment import Assessment
 from labkit.grading.collected import Collected
-from labkit.grading.grade import read_files
 from labkit.grading.judge import SOLVED, Judgement
 from labkit.grading.ledger import HandedIn, Ledger
+from labkit.grading.roster import RosterError
 from labkit.grading.submission import Submission, find_submissions
 
 
@@ -46,7 +47,16 @@ def test_files_are_named_without_the_grader_s_folders(tmp_path, roots, names):
         (tmp_path / "class" / student).mkdir(parents=True)
         (tmp_path / "class" / student / "02.ipynb").write_text("{}")
     paths = [tmp_path / root for root in roots]
-    assert [file.name for file in read_files(find_submissions(paths)[0], paths, Assessment())] == names
+    assert [file.name for file in grade_module.read_files(find_submissions(paths)[0], paths, Assessment())] == names
+
+
+def test_points_by_hand_for_an_unknown_student_are_refused_before_judging(tmp_path, monkeypatch):
+    (tmp_path / "ann").mkdir()
+    (tmp_path / "ann" / "02.ipynb").write_text("{}")
+    (tmp_path / "manual.csv").write_text("student,exercise,points\nanne,write-saxpy,1\n")
+    monkeypatch.setattr(grade_module, "judge_tasks", lambda *_: pytest.fail("judged first"))
+    with pytest.raises(RosterError, match="anne has no exercise write-saxpy"):
+        grade_module.grade([tmp_path], tmp_path / "out", Assessment(by_hand=tmp_path / "manual.csv"))
 
 
 def test_work_that_was_not_fetched_is_no_zero():

@@ -5,6 +5,7 @@ import io
 import json
 import re
 from base64 import b64decode
+from dataclasses import replace
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 from xml.etree import ElementTree
@@ -263,6 +264,14 @@ def test_a_page_tells_no_drawn_size_and_no_seed(written):
     assert "drawn anew" in page and "<mark>   2 b</mark>" in page
     for secret in ("33", "seed", "17.5", "18.5", "ann", "<img"):
         assert secret not in page.replace(reports.page.STYLE, "")
+
+
+def test_a_page_and_the_summary_tell_the_published_sizes_of_a_wrong_run(tmp_path):
+    row = Grade("ann", "a.ipynb", "pad-the-tile", 0, 2, "C[3] is 1.", 7, "result", launch="M=33, K=5")
+    write_reports([row, replace(row, exercise="choose-the-tile", launch="M=44", hidden=True)], tmp_path)
+    page = (tmp_path / "students" / "ann.html").read_text(encoding="utf-8")
+    assert "(run on M=33, K=5)" in page and "M=44" not in page
+    assert "(run on M=33, K=5)" in (tmp_path / "summary.md").read_text(encoding="utf-8")
 
 
 def test_a_summary_is_text_in_tables(written):

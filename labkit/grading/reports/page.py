@@ -114,7 +114,7 @@ def explain(row: Grade) -> list[str]:
     message = HIDDEN.get(row.reason, "This goes wrong on sizes that are drawn anew for each grading.")
     message = message if row.hidden and row.reason != "solved" else row.message
     ran = f"Run as a program: {row.ran}" if row.ran else ""
-    return "\n".join(filter(None, [row.by_hand, message, row.note, row.late, ran])).splitlines()
+    return "\n".join(filter(None, [row.by_hand, message, row.published, row.note, row.late, ran])).splitlines()
 
 
 def _describe_assignment(student, assessment):
