@@ -16,14 +16,14 @@ from tempfile import TemporaryDirectory
 from labkit.course.git import git, output_or_none
 from labkit.course.manifest import CourseError
 from labkit.grading.collected import FILE, Collected, is_time, read_collected, to_json
+from labkit.grading.files import MAX_BYTES, MAX_NOTEBOOKS, printable_path
 from labkit.grading.roster import RosterError, read_table
 
 FETCHES_AT_ONCE = 8
 FETCH_TIMEOUT_S = 120
 LIST_TIMEOUT_S = 10  # folders that hold one another's trees may stand for more files than there can be
-MAX_BYTES = 20_000_000  # of a notebook
-MAX_TOTAL_BYTES = 100_000_000
-MAX_NOTEBOOKS = 200  # of a student
+MAX_TOTAL_BYTES = 100 << 20  # of a student's notebooks
+MAX_SHOWN = 80  # characters of the name of a file that is left out
 _FOLDER = re.compile(r"[\w@+-][\w@+. -]*(?<![. ])")
 _PLAIN = re.compile(r'[^\x00-\x1f\x7f<>:"|?*\\/]+')
 _ENVIRONMENT = {"GIT_TERMINAL_PROMPT": "0", "GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh"}
@@ -102,7 +102,8 @@ def _collect(row: Collected, earlier: Collected | None, cwd: Path, out: Path, be
             if earlier and earlier.fetched and earlier.commit == commit and folder.exists():
                 return replace(earlier, repository=row.repository)
             committed = output_or_none(bare, "log", "-1", "--format=%cI", commit) or ""
-            notebooks, problem = _read_notebooks(bare, commit)
+            notebooks, left_out = _read_notebooks(bare, commit)
+            problem = "" if notebooks or left_out else "There is no notebook in it."
             if not is_time(committed):
                 committed, problem = "", f"{problem} The commit bears no time that can be read.".strip()
             fresh = Path(temporary_folder) / "notebooks"
@@ -113,7 +114,8 @@ def _collect(row: Collected, earlier: Collected | None, cwd: Path, out: Path, be
             shutil.copytree(fresh, folder) if notebooks else folder.mkdir()
     except (CourseError, OSError) as error:
         return replace(earlier or row, repository=row.repository, problem=f"Not fetched: {error}.", fetched=False)
-    return replace(row, commit=commit, committed=committed, notebooks=len(notebooks), problem=problem)
+    what = {"notebooks": len(notebooks), "problem": problem, "left_out": left_out}
+    return replace(row, commit=commit, committed=committed, **what)
 
 
 def _find_commit(bare: Path, before: datetime | None) -> str | None:
@@ -128,9 +130,9 @@ def _find_commit(bare: Path, before: datetime | None) -> str | None:
     return commit
 
 
-def _read_notebooks(bare: Path, commit: str) -> tuple[dict[str, bytes], str]:
-    """Return the notebooks of a commit by path, and a sentence on those that are left out."""
-    notebooks, num_skipped, bytes_left = {}, 0, MAX_TOTAL_BYTES
+def _read_notebooks(bare: Path, commit: str) -> tuple[dict[str, bytes], tuple[str, ...]]:
+    """Return the notebooks of a commit by path, and what is left out, each with the reason."""
+    notebooks, left_out, bytes_left = {}, [], MAX_TOTAL_BYTES
     for entry in git(bare, "ls-tree", "-r", "-z", "-l", commit, timeout_s=LIST_TIMEOUT_S).split(b"\0"):
         if not entry.lower().endswith(b".ipynb"):
             continue
@@ -139,14 +141,23 @@ def _read_notebooks(bare: Path, commit: str) -> tuple[dict[str, bytes], str]:
         name = _safe_name(path)
         if name == "":
             continue
-        is_plain_file = mode in (b"100644", b"100755") and name is not None
-        if not is_plain_file or int(size) > min(MAX_BYTES, bytes_left) or len(notebooks) == MAX_NOTEBOOKS:
-            num_skipped += 1
+        is_plain_file = mode in (b"100644", b"100755")
+        if name is None:
+            why = "has a name that some systems cannot write"
+        elif not is_plain_file:
+            why = "is a link, not a file"
+        elif int(size) > MAX_BYTES:
+            why = f"has {int(size) / (1 << 20):.1f} MB, and {MAX_BYTES >> 20} MB are the limit"
+        elif int(size) > bytes_left:
+            why = f"does not fit: {MAX_TOTAL_BYTES >> 20} MB are the limit of all notebooks"
+        elif len(notebooks) == MAX_NOTEBOOKS:
+            why = f"is one too many: {MAX_NOTEBOOKS:,} notebooks are the limit"
         else:
             notebooks[name] = git(bare, "cat-file", "blob", object.decode())
             bytes_left -= len(notebooks[name])
-    problem = f"{num_skipped} files were left out: links, odd names, or too large." if num_skipped else ""
-    return notebooks, problem if notebooks else problem or "There is no notebook in it."
+            continue
+        left_out.append(f"{printable_path(path.decode(errors='surrogateescape'))[:MAX_SHOWN]} {why}")
+    return notebooks, tuple(left_out)
 
 
 def _safe_name(path: bytes) -> str | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MAX_BYTES = 16 << 20  # per notebook
-MAX_NOTEBOOKS = 1000  # per student
+MAX_NOTEBOOKS = 1000  # per student, when they are collected too
 MAX_DEPTH = 32
 
 

@@ -117,7 +117,7 @@ class Ledger:
             collected = self.assessment.collected.get(student)
             if collected is None and self.assessment.collected and student not in present:
                 collected = Collected(student, fetched=False)
-            why = collected.told if collected else "Nothing was handed in."
+            why = make_printable(collected.told) if collected else "Nothing was handed in."
             was_fetched = collected is None or collected.fetched
             points, reason = (0, "missing") if was_fetched else (None, "not graded")
             for id in [id for id in ids if (student, id) not in handed_in]:

@@ -71,6 +71,14 @@ def test_work_that_was_not_fetched_is_no_zero():
     assert said["cleo"] == said["dan"] == "Not graded: your repository could not be fetched. This is no zero."
 
 
+def test_what_was_left_out_is_named_where_work_is_missing():
+    large = "02.ipynb has 31.0 MB, and 16 MB are the limit"
+    collected = {"bob": Collected("bob", commit="b1", left_out=(large,))}
+    ledger = Ledger([handed_in("tiled-gemm")], Assessment({"bob": {}}, collected=collected), seed=1)
+    said = {row.message for row in ledger.grades() if row.student == "bob"}
+    assert said == {f"Nothing was handed in. No notebook was taken from commit b1. Left out: {large}."}
+
+
 def test_without_a_roster_the_students_of_the_collection_are_those_of_the_class():
     ledger = Ledger([handed_in("tiled-gemm")], Assessment(collected={"cleo": FAILED}), seed=1)
     assert [row.exercise for row in ledger.grades() if row.student == "cleo"] == IDS

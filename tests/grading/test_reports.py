@@ -213,7 +213,9 @@ def test_reports_are_written_over_data_that_cannot_be_read(tmp_path, content):
 def test_the_head_of_a_page_names_assignment_commit_and_deadline_where_they_are_known(tmp_path):
     rows = [Grade(name, "a.ipynb", "put-the-barrier-back", 1, 2, "Late.", 7) for name in ("ann", "eve")]
     collected = {
-        "ann": Collected("ann", commit="abcdef0123", committed="2026-11-20T13:05:00+00:00"),
+        "ann": Collected(
+            "ann", commit="abcdef0123", committed="2026-11-20T13:05:00+00:00", left_out=("<b>.ipynb is a link",)
+        ),
         "eve": Collected("eve", problem="Not fetched."),
     }
     deadline = Deadline(datetime(2026, 11, 30, 23, 59, tzinfo=UTC))
@@ -222,7 +224,9 @@ def test_the_head_of_a_page_names_assignment_commit_and_deadline_where_they_are_
         Tags((tmp_path / "students" / f"{name}.html").read_text(encoding="utf-8")).text for name in ("ann", "eve")
     )
     time = f"{collected['ann'].time:%Y-%m-%d %H:%M %z}"
-    assert f"Assignment hw<2>. Commit abcdef0 of {time}. Due 2026-11-30 23:59 +0000. Each answer" in ann
+    assert (
+        f"Assignment hw<2>. Commit abcdef0 of {time}. Left out: <b>.ipynb is a link. Due 2026-11-30 23:59 +0000." in ann
+    )
     assert "Assignment hw<2>. Due" in eve
     assert all("drawn anew" in text for text in (ann, eve, make_page("ann", rows, {}, {}, Assessment())))
 

@@ -123,7 +123,7 @@ def _describe_assignment(student, assessment):
     sentences = [f"Assignment {assessment.assignment}."] if assessment.assignment else []
     if collected and collected.commit:
         date = f" of {collected.time:{TIME}}" if collected.time else ""
-        sentences.append(f"Commit {collected.commit[:7]}{date}.")
+        sentences.append(f"Commit {collected.commit[:7]}{date}. {collected.told_left_out}".strip())
     if deadline:
         sentences.append(f"Due {deadline.due:{TIME}}.")
     return " ".join([*sentences, DRAWN_ANEW])
