@@ -18,7 +18,7 @@ from labkit.grading.reports import write_reports
 from labkit.grading.roster import identify_student
 from labkit.grading.sandbox import explain_missing
 from labkit.grading.second_pass import run_as_programs
-from labkit.grading.submission import Submission, find_submissions, read_submission
+from labkit.grading.submission import find_submissions, read_submission, refuse_file
 from labkit.grading.trusted import Task
 from labkit.grading.workers import start_workers
 
@@ -32,7 +32,7 @@ def read_files(found: list[Found], paths: list[Path], assessment: Assessment) ->
     files = []
     for entry in found:
         student = identify_student(entry.path, entry.root, paths, students)
-        submission = Submission(entry.path, complaint=entry.complaint) if entry.complaint else None
+        submission = refuse_file(entry.path, entry.complaint) if entry.complaint else None
         inside = entry.path.relative_to(entry.root).as_posix() if entry.path != entry.root else ""
         name = inside if inside and len(paths) == 1 else f"{root_names[entry.root]}/{inside}".rstrip("/")
         files.append(HandedIn(printable_path(name), student, submission or read_submission(entry.path)))

@@ -7,6 +7,7 @@ from labkit.exercises import chapter_of, index_in_book
 from labkit.grading import policy
 from labkit.grading.assessment import Assessment
 from labkit.grading.collected import Collected
+from labkit.grading.files import printable_path
 from labkit.grading.grades import Grade, make_printable
 from labkit.grading.judge import SOLVED, Judgement
 from labkit.grading.judging import TRIES
@@ -51,11 +52,13 @@ class Ledger:
         chapters = {submission.chapter} | {chapter_of(id) for id in found}
         ids = [id for id in self.assessment.exercises if chapter_of(id) in chapters]
         if not ids:
-            complaint = submission.complaint or "The notebook holds no exercise that is graded here."
+            complaint = _name_fault(file) or "The notebook holds no exercise that is graded here."
             yield self._row(file, "", 0, 0, complaint, "unreadable")
         for id in ids:
             worth = self.assessment.worth(id)
-            if id in submission.answers:
+            if submission.complaint:
+                yield self._row(file, id, 0, worth, _name_fault(file), "unreadable")
+            elif id in submission.answers:
                 yield self._row(file, id, None, worth, "Not graded yet.", PENDING)
             elif id in submission.refused:
                 yield self._row(file, id, 0, worth, f"Duplicate: {submission.refused[id]}", "duplicate")
@@ -112,15 +115,24 @@ class Ledger:
         ids, students = sorted({row.exercise for row in rows} - {""}, key=index_in_book), []
         if self.assessment.points:
             ids, students = self.assessment.exercises, sorted({row.student for row in rows})
+        unknown = [file for file in self.files.values() if file.submission.complaint and not file.submission.chapter]
+        faults = {file.student: _name_fault(file) for file in unknown}
         present = {row.student for row in rows}
         for student in dict.fromkeys([*(self.assessment.students or self.assessment.collected), *students]):
             collected = self.assessment.collected.get(student)
             if collected is None and self.assessment.collected and student not in present:
                 collected = Collected(student, fetched=False)
-            why = make_printable(collected.told) if collected else "Nothing was handed in."
+            why = faults.get(student) or (collected.told if collected else "Nothing was handed in.")
             was_fetched = collected is None or collected.fetched
-            points, reason = (0, "missing") if was_fetched else (None, "not graded")
+            points, reason = (0, "unreadable" if student in faults else "missing")
+            points, reason = (points, reason) if was_fetched else (None, "not graded")
             for id in [id for id in ids if (student, id) not in handed_in]:
-                yield Grade(student, "", id, points, self.assessment.worth(id), why, self.seed, reason)
+                yield Grade(student, "", id, points, self.assessment.worth(id), make_printable(why), self.seed, reason)
             if not ids and not was_fetched:
-                yield Grade(student, "", "", None, 0, why, self.seed, reason)
+                yield Grade(student, "", "", None, 0, make_printable(why), self.seed, reason)
+
+
+def _name_fault(file: HandedIn) -> str:
+    """Return the reason why a file could not be read, with its name."""
+    complaint = file.submission.complaint
+    return f"{printable_path(file.submission.path.name)}: {complaint}" if complaint else ""

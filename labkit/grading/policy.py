@@ -78,12 +78,15 @@ def choose_best(rows: Iterable[Grade]) -> list[Grade]:
 def _choose_best_row(rows):
     def rank(row):
         if row.points is None:
-            return row.out_of - 0.001, True
-        return row.points, row.reason != "missing"
+            return row.out_of - 0.001, 2
+        return row.points, 0 if row.reason == "missing" else 1 if row.reason == "unreadable" else 2
 
-    answered = [row for row in rows if row.reason != "missing"]
     best = max(rows, key=rank)
-    return add_note(best, f"The best of {len(answered)} answers.") if len(answered) > 1 else best
+    answered = [row for row in rows if row.reason not in ("missing", "unreadable")]
+    if len(answered) > 1:
+        best = add_note(best, f"The best of {len(answered)} answers.")
+    unreadable = [row.message for row in rows if row.reason == "unreadable" and row.submission != best.submission]
+    return add_note(best, unreadable[0]) if unreadable and best.points != best.out_of else best
 
 
 def apply_points_by_hand(rows: list[Grade], table: Path) -> list[Grade]:

@@ -74,7 +74,7 @@ def test_a_mixed_class(tmp_path):
     assert "no cell has this exercise" in said["b", "pad-the-tile"]
     assert "global loads" in said["b", "choose-the-tile"]
     assert "defines no function `tiled_matmul`" in said["b", "write-the-tiled-matmul"]
-    assert "not a notebook" in said["c", ""]
+    assert "c-broken.ipynb: The file is not a notebook" in said["c", ""]
     (late,) = [row for row in grades if row.student[0] == "d" and row.exercise == "write-the-tiled-matmul"]
     assert (late.reason, late.seed, late.hidden) == ("result", 1, True)
     assert "drawn with seed 1" in late.launch

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from handed_in import solutions
 
-from labkit.exercises import exercise_ids
+from labkit.exercises import exercise, exercise_ids
 from labkit.grading import grade as grade_module
 from labkit.grading.assessment import Assessment
 from labkit.grading.collected import Collected
@@ -77,6 +77,28 @@ def test_what_was_left_out_is_named_where_work_is_missing():
     ledger = Ledger([handed_in("tiled-gemm")], Assessment({"bob": {}}, collected=collected), seed=1)
     said = {row.message for row in ledger.grades() if row.student == "bob"}
     assert said == {f"Nothing was handed in. No notebook was taken from commit b1. Left out: {large}."}
+
+
+def unreadable(name, chapter):
+    return HandedIn(name, "ann", Submission(Path(name), chapter=chapter, complaint="Cut off."))
+
+
+def test_the_row_of_each_exercise_names_the_file_that_could_not_be_read():
+    assessment = Assessment(points={id: exercise(id).points for id in [*IDS, "write-saxpy"]})
+    rows = {row.exercise: row for row in Ledger([unreadable("ann/03.ipynb", "tiled-gemm")], assessment, 1).grades()}
+    assert {(rows[id].message, rows[id].reason) for id in IDS} == {("03.ipynb: Cut off.", "unreadable")}
+    assert rows["write-saxpy"].message == "Nothing was handed in."
+    rows = {row.exercise: row for row in Ledger([unreadable("ann/x.ipynb", "")], assessment, 1).grades()}
+    assert {rows[id].message for id in (*IDS, "write-saxpy")} == {"x.ipynb: Cut off."}
+
+
+def test_a_file_that_could_not_be_read_stands_behind_one_that_could():
+    ledger = Ledger([unreadable("b.ipynb", "tiled-gemm"), handed_in("tiled-gemm")], Assessment(), 1)
+    ledger.add_judgement("a.ipynb", IDS[0], Judgement(SOLVED, "Solved."))
+    ledger.add_judgement("a.ipynb", IDS[1], Judgement("result", "Wrong."))
+    solved, wrong, *_ = ledger.grades()
+    assert (solved.points, solved.note) == (2, "")
+    assert (wrong.message, wrong.note) == ("Wrong.", "b.ipynb: Cut off.")
 
 
 def test_without_a_roster_the_students_of_the_collection_are_those_of_the_class():

@@ -246,6 +246,13 @@ def test_what_is_missing_for_one_reason_is_said_once():
     assert f"{numbers}: 0 of 8 points" in text and "3 of 16 points" in text
 
 
+def test_a_file_that_could_not_be_read_is_said_once_for_its_exercises():
+    ids = ["", *exercise_ids("tiled-gemm")]
+    rows = [Grade("ann", "a.ipynb", id, 0, 2, "a.ipynb: Cut off.", 7, "unreadable") for id in ids]
+    text = Tags(make_page("ann", rows, {}, {}, Assessment())).text
+    assert text.count("Cut off.") == 2  # of the file, and of its exercises
+
+
 def test_a_picture_is_an_image_from_the_page_itself_and_told_in_words(written):
     text = (written / "students" / file_name("=ann|<b>")).read_text(encoding="utf-8")
     (image,) = [attributes for tag, attributes in Tags(text).found if tag == "img"]

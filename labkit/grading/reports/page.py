@@ -130,8 +130,8 @@ def _describe_assignment(student, assessment):
 
 
 def _section_key(row):
-    """Return a key that is equal for rows of one section: missing or unfetched ones with the same message."""
-    is_absent = row.reason == "missing" or not row.submission
+    """Return a key that is equal for rows of one section: those without an answer that have the same message."""
+    is_absent = row.exercise and (row.reason in ("missing", "unreadable") or not row.submission)
     return (row.points, explain(row)) if is_absent else (row.submission, row.exercise)
 
 
