@@ -305,6 +305,9 @@ def grade(
     ] = None,
     run: Annotated[bool, typer.Option("--run", help="Run the answers in a sandbox too; changes no points.")] = False,
     scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler whose workers judge.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Answers judged at a time; if left out, all cores.")
+    ] = None,
 ):
     """Grade notebooks: the exercises of each, from their text, with points and reasons.
 
@@ -347,8 +350,8 @@ def grade(
                 manual,
                 course.assignment if course else "",
             )
-            reporting = {"progress": progress, "tell": bar.write}
-            grades = grading.grade(paths, out, assessment, seed, run=run, scheduler=scheduler, **reporting)
+            how = {"run": run, "scheduler": scheduler, "workers": workers}
+            grades = grading.grade(paths, out, assessment, seed, progress=progress, tell=bar.write, **how)
         except (rosters.RosterError, SchedulerError, CannotJudge) as error:
             _fail(error)
         except OSError as error:

@@ -47,6 +47,7 @@ def grade(
     *,
     cell_timeout_s: float = CELL_TIMEOUT_S,
     scheduler: str | None = None,
+    workers: int | None = None,
     run: bool = False,
     progress: Callable[[int, int], None] = lambda done, of: None,
     tell: Callable[[str], None] = lambda sentence: None,
@@ -63,6 +64,8 @@ def grade(
         Seed of the random sizes on which all are checked; if None, that of the earlier run, or a random one.
     scheduler
         Address of the scheduler of a Dask cluster, whose workers judge; if None, the cores of this machine.
+    workers
+        Number of kernels at a time on this machine; if None, one per core that this process may use.
     run
         Run the answers as code too, in a sandbox, which changes no points.
     progress
@@ -100,10 +103,10 @@ def grade(
             tasks.append(replace(task, done=frozenset(done)))
     reporter = _Reporter(ledger, out, files)
     waiting = [task for task in tasks if task.pending]
-    with start_workers(scheduler) as (executor, workers):
+    with start_workers(scheduler, workers) as (executor, num_workers):
         limits = Limits(journal.seed, cell_timeout_s)
         progress(*ledger.progress)
-        for task, id, judgement in judge_tasks(waiting, setups, limits, executor, workers):
+        for task, id, judgement in judge_tasks(waiting, setups, limits, executor, num_workers):
             ledger.add_judgement(task.file, id, judgement)
             if judgement is not None:
                 journal.add(digests[task.file, id], judgement)
