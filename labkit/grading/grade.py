@@ -1,7 +1,7 @@
 """Grading of files that were handed in: one grade per student and exercise, with its reason."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from labkit.grading.reports import write_reports
 from labkit.grading.roster import identify_student
 from labkit.grading.sandbox import explain_missing
 from labkit.grading.second_pass import run_as_programs
+from labkit.grading.similar import Group, find_similar
 from labkit.grading.submission import find_submissions, read_submission, refuse_file
 from labkit.grading.trusted import Task
 from labkit.grading.workers import start_workers
@@ -117,7 +118,8 @@ def grade(
             for name, id, result in run_as_programs(tasks, chapters, executor):
                 ledger.add_run(name, id, result)
                 reporter.write_if_due()
-    grades = reporter.write()
+    answers = ((file.student, file.submission.answers) for file in files)
+    grades = reporter.write(find_similar(answers, assessment.exercises))
     write_feedback(files, grades, out)
     return grades
 
@@ -144,9 +146,9 @@ class _Reporter:
         if time.monotonic() - self.last_write_s > REPORT_EVERY_S:
             self.write()
 
-    def write(self) -> list[Grade]:
-        """Write the grades so far."""
-        grades = self.ledger.grades()
-        write_reports(grades, self.out, self.texts, self.remark, self.ledger.pictures, self.ledger.assessment)
+    def write(self, similar: Sequence[Group] | None = None) -> list[Grade]:
+        """Write the grades so far, and the groups of similar answers once they are known."""
+        grades, ledger = self.ledger.grades(), self.ledger
+        write_reports(grades, self.out, self.texts, self.remark, ledger.pictures, ledger.assessment, similar)
         self.last_write_s = time.monotonic()
         return grades
