@@ -313,6 +313,7 @@ def grade(
 
     Exit status 3: all else is done, and some rows are not graded.
     """
+    from rich.console import Console
     from tqdm import tqdm
 
     from labkit.grading import grade as grading
@@ -321,6 +322,7 @@ def grade(
     from labkit.grading.collected import FILE, read_collected
     from labkit.grading.course import Course
     from labkit.grading.judging import CannotJudge
+    from labkit.grading.reports.terminal import print_grades
     from labkit.grading.workers import SchedulerError
 
     absent = [str(path) for path in paths if not path.exists() and not path.is_symlink()]
@@ -358,34 +360,11 @@ def grade(
             _fail(f"{error.filename or out}: {error.strerror or error}; put that right and run this again")
     if not grades:
         _fail(f"there is no notebook in {', '.join(map(str, paths))}; give notebooks or folders of them")
-    _print_grades(grades, out)
+    print_grades(grades, Console())
+    print(f"Wrote the reports to {out}")
     if ungraded := list(dict.fromkeys(row.student for row in grades if row.points is None)):
         print(f"Not graded, and left out of files for learning platforms: {', '.join(ungraded)}")
         raise typer.Exit(INCOMPLETE)
-
-
-def _print_grades(grades, out):
-    """Print a table of rows with lost points or with runs, and the totals."""
-    from rich.console import Console
-    from rich.table import Column, Table
-    from rich.text import Text
-
-    from labkit.grading.grades import sum_points
-
-    table = Table(Column("student", overflow="fold"), Column("exercise", overflow="fold"), "points", "why")
-    for row in grades:
-        if row.points == row.out_of and row.exercise and not row.ran:
-            continue
-        points = "not graded" if row.points is None else f"{row.points:g}/{row.out_of:g}"
-        reason = Text("\n".join(filter(None, [row.said, row.ran])))
-        table.add_row(Text(row.student), Text(row.exercise or row.submission), points, reason)
-    console = Console()
-    if table.row_count:
-        console.print(table)
-    console.print(f"The sizes were drawn with --seed {grades[0].seed}.")
-    for name, (points, out_of) in sum_points(grades).items():
-        console.print(Text(f"{name}: {points:g} of {out_of:g} points"))
-    console.print(Text(f"Wrote the reports to {out}"))
 
 
 def _check_folder(path):

@@ -68,7 +68,7 @@ def make_page(
     """Make the page of a student, without seeds, drawn sizes, or anything of others."""
     points, out_of = sum(row.points or 0 for row in rows), sum(row.out_of for row in rows)
     parts, drawn = [], 0
-    for _, group in groupby(rows, key=_section_key):
+    for _, group in groupby(rows, key=section_key):
         section = list(group)
         row = section[0]
         key = row.submission, row.exercise
@@ -129,7 +129,7 @@ def _describe_assignment(student, assessment):
     return " ".join([*sentences, DRAWN_ANEW])
 
 
-def _section_key(row):
+def section_key(row: Grade) -> tuple:
     """Return a key that is equal for rows of one section: those without an answer that have the same message."""
     is_absent = row.exercise and (row.reason in ("missing", "unreadable") or not row.submission)
     return (row.points, explain(row)) if is_absent else (row.submission, row.exercise)
