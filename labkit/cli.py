@@ -14,6 +14,7 @@ from labkit import __version__, places
 from labkit.bench import _tuning
 from labkit.setup import extras
 
+INCOMPLETE = 3  # exit status: all is done that can be, and something was not fetched or graded
 TABLES = {m.name for m in iter_modules([str(places.PACKAGE / "bench")]) if not m.name.startswith("_")}
 
 
@@ -262,7 +263,7 @@ def collect(
         str | None, typer.Option(help="Take the last commit before this time, as `grade --deadline` has it.")
     ] = None,
 ):
-    """Fetch the notebooks of a class, a folder per student, for `grade`."""
+    """Fetch the notebooks of a class, a folder per student, for `grade`. Exit status 3: some were not fetched."""
     from rich.console import Console
     from rich.text import Text
 
@@ -277,8 +278,9 @@ def collect(
             Console(soft_wrap=True).print(Text(str(row)))
     except CourseError as error:
         _fail(error)
-    if missing := [row.student for row in rows if not row.commit]:
+    if missing := [row.student for row in rows if not row.fetched]:
         print(f"{len(missing)} of {len(rows)} were not fetched: {', '.join(missing)}")
+        raise typer.Exit(INCOMPLETE)
 
 
 @app.command()
@@ -303,8 +305,15 @@ def grade(
     ] = None,
     run: Annotated[bool, typer.Option("--run", help="Run the answers in a sandbox too; changes no points.")] = False,
     scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler whose workers judge.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Answers judged at a time; if left out, all cores.")
+    ] = None,
 ):
-    """Grade notebooks: the exercises of each, from their text, with points and reasons."""
+    """Grade notebooks: the exercises of each, from their text, with points and reasons.
+
+    Exit status 3: all else is done, and some rows are not graded.
+    """
+    from rich.console import Console
     from tqdm import tqdm
 
     from labkit.grading import grade as grading
@@ -313,6 +322,7 @@ def grade(
     from labkit.grading.collected import FILE, read_collected
     from labkit.grading.course import Course
     from labkit.grading.judging import CannotJudge
+    from labkit.grading.reports.terminal import print_grades
     from labkit.grading.workers import SchedulerError
 
     absent = [str(path) for path in paths if not path.exists() and not path.is_symlink()]
@@ -342,39 +352,19 @@ def grade(
                 manual,
                 course.assignment if course else "",
             )
-            reporting = {"progress": progress, "tell": bar.write}
-            grades = grading.grade(paths, out, assessment, seed, run=run, scheduler=scheduler, **reporting)
+            how = {"run": run, "scheduler": scheduler, "workers": workers}
+            grades = grading.grade(paths, out, assessment, seed, progress=progress, tell=bar.write, **how)
         except (rosters.RosterError, SchedulerError, CannotJudge) as error:
             _fail(error)
         except OSError as error:
             _fail(f"{error.filename or out}: {error.strerror or error}; put that right and run this again")
     if not grades:
         _fail(f"there is no notebook in {', '.join(map(str, paths))}; give notebooks or folders of them")
-    _print_grades(grades, out)
-
-
-def _print_grades(grades, out):
-    """Print a table of rows with lost points or with runs, and the totals."""
-    from rich.console import Console
-    from rich.table import Column, Table
-    from rich.text import Text
-
-    from labkit.grading.grades import sum_points
-
-    table = Table(Column("student", overflow="fold"), Column("exercise", overflow="fold"), "points", "why")
-    for row in grades:
-        if row.points == row.out_of and row.exercise and not row.ran:
-            continue
-        points = "not graded" if row.points is None else f"{row.points:g}/{row.out_of:g}"
-        reason = Text("\n".join(filter(None, [row.said, row.ran])))
-        table.add_row(Text(row.student), Text(row.exercise or row.submission), points, reason)
-    console = Console()
-    if table.row_count:
-        console.print(table)
-    console.print(f"The sizes were drawn with --seed {grades[0].seed}.")
-    for name, (points, out_of) in sum_points(grades).items():
-        console.print(Text(f"{name}: {points:g} of {out_of:g} points"))
-    console.print(Text(f"Wrote the reports to {out}"))
+    print_grades(grades, Console())
+    print(f"Wrote the reports to {out}")
+    if ungraded := list(dict.fromkeys(row.student for row in grades if row.points is None)):
+        print(f"Not graded, and left out of files for learning platforms: {', '.join(ungraded)}")
+        raise typer.Exit(INCOMPLETE)
 
 
 def _check_folder(path):

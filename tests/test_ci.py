@@ -55,6 +55,14 @@ def test_the_token_for_submissions_is_where_nothing_of_a_student_is_graded():
                 assert step["with"]["persist-credentials"] is False
 
 
+def test_a_workflow_goes_on_past_what_is_not_graded_and_fails_at_its_end():
+    jobs = yaml.safe_load((CHECKOUT / ".github/workflows/grade.yml").read_text(encoding="utf-8"))["jobs"]
+    for name, step in (("fetch", "collect"), ("grade", "grade")):
+        (script,) = [s["run"] for s in jobs[name]["steps"] if s.get("name") == step]
+        assert script.rstrip().endswith("|| [ $? = 3 ]")
+    assert "exit 3" in jobs["publish"]["steps"][-1]["run"]
+
+
 def test_ci_names_what_is_missing_where_it_cannot_install(tmp_path):
     for tool in ("bash", "dirname", "python3"):
         (tmp_path / tool).symlink_to(sys.executable if tool == "python3" else shutil.which(tool))

@@ -16,14 +16,14 @@ from tempfile import TemporaryDirectory
 from labkit.course.git import git, output_or_none
 from labkit.course.manifest import CourseError
 from labkit.grading.collected import FILE, Collected, is_time, read_collected, to_json
+from labkit.grading.files import MAX_BYTES, MAX_NOTEBOOKS, printable_path
 from labkit.grading.roster import RosterError, read_table
 
 FETCHES_AT_ONCE = 8
 FETCH_TIMEOUT_S = 120
 LIST_TIMEOUT_S = 10  # folders that hold one another's trees may stand for more files than there can be
-MAX_BYTES = 20_000_000  # of a notebook
-MAX_TOTAL_BYTES = 100_000_000
-MAX_NOTEBOOKS = 200  # of a student
+MAX_TOTAL_BYTES = 100 << 20  # of a student's notebooks
+MAX_SHOWN = 80  # characters of the name of a file that is left out
 _FOLDER = re.compile(r"[\w@+-][\w@+. -]*(?<![. ])")
 _PLAIN = re.compile(r'[^\x00-\x1f\x7f<>:"|?*\\/]+')
 _ENVIRONMENT = {"GIT_TERMINAL_PROMPT": "0", "GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh"}
@@ -83,9 +83,11 @@ def _collect(row: Collected, earlier: Collected | None, cwd: Path, out: Path, be
     """Collect the notebooks of one student; a faulty repository affects only this row."""
     folder = out / row.student
     if earlier is None and folder.exists():
-        return replace(row, problem=f"{folder} was there before and is not from a collection; move it away.")
+        problem = f"Not fetched: {folder} was there before and is not from a collection; move it away."
+        return replace(row, problem=problem, fetched=False)
     if not row.repository:
-        return replace(earlier or row, repository="", problem="The roster names no repository.")
+        problem = "Not fetched: the roster names no repository."
+        return replace(earlier or row, repository="", problem=problem, fetched=False)
     try:
         with TemporaryDirectory(prefix="labkit-collect-", ignore_cleanup_errors=True) as temporary_folder:
             bare = Path(temporary_folder) / "repository"
@@ -95,11 +97,13 @@ def _collect(row: Collected, earlier: Collected | None, cwd: Path, out: Path, be
             commit = _find_commit(bare, before)
             if commit is None:
                 until = f" before {before:%Y-%m-%d %H:%M:%S %z}" if before else ""
-                return replace(earlier or row, repository=row.repository, problem=f"There is no commit to take{until}.")
-            if earlier and earlier.commit == commit and folder.exists():
+                problem = f"There is no commit to take{until}."
+                return replace(earlier or row, repository=row.repository, problem=problem, fetched=True)
+            if earlier and earlier.fetched and earlier.commit == commit and folder.exists():
                 return replace(earlier, repository=row.repository)
             committed = output_or_none(bare, "log", "-1", "--format=%cI", commit) or ""
-            notebooks, problem = _read_notebooks(bare, commit)
+            notebooks, left_out = _read_notebooks(bare, commit)
+            problem = "" if notebooks or left_out else "There is no notebook in it."
             if not is_time(committed):
                 committed, problem = "", f"{problem} The commit bears no time that can be read.".strip()
             fresh = Path(temporary_folder) / "notebooks"
@@ -109,23 +113,26 @@ def _collect(row: Collected, earlier: Collected | None, cwd: Path, out: Path, be
             shutil.rmtree(folder, ignore_errors=True)
             shutil.copytree(fresh, folder) if notebooks else folder.mkdir()
     except (CourseError, OSError) as error:
-        return replace(earlier or row, repository=row.repository, problem=f"Not fetched: {error}.")
-    return replace(row, commit=commit, committed=committed, notebooks=len(notebooks), problem=problem)
+        return replace(earlier or row, repository=row.repository, problem=f"Not fetched: {error}.", fetched=False)
+    what = {"notebooks": len(notebooks), "problem": problem, "left_out": left_out}
+    return replace(row, commit=commit, committed=committed, **what)
 
 
 def _find_commit(bare: Path, before: datetime | None) -> str | None:
     """Return the last commit of the default branch before a time; if that branch is empty, of the only one."""
     commit = output_or_none(bare, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
     branches = (output_or_none(bare, "for-each-ref", "--format=%(objectname)", "refs/heads") or "").split()
-    commit = commit or (branches[0] if len(branches) == 1 else None)
+    if commit is None and len(branches) > 1:
+        raise CourseError(f"the default branch is empty, and there are {len(branches)} others; ask for one to be named")
+    commit = commit or next(iter(branches), None)
     if commit and before:
-        return output_or_none(bare, "rev-list", "-1", f"--before={before.isoformat()}", commit) or None
+        return git(bare, "rev-list", "-1", f"--before={before.isoformat()}", commit).decode().strip() or None
     return commit
 
 
-def _read_notebooks(bare: Path, commit: str) -> tuple[dict[str, bytes], str]:
-    """Return the notebooks of a commit by path, and a sentence on those that are left out."""
-    notebooks, num_skipped, bytes_left = {}, 0, MAX_TOTAL_BYTES
+def _read_notebooks(bare: Path, commit: str) -> tuple[dict[str, bytes], tuple[str, ...]]:
+    """Return the notebooks of a commit by path, and what is left out, each with the reason."""
+    notebooks, left_out, bytes_left = {}, [], MAX_TOTAL_BYTES
     for entry in git(bare, "ls-tree", "-r", "-z", "-l", commit, timeout_s=LIST_TIMEOUT_S).split(b"\0"):
         if not entry.lower().endswith(b".ipynb"):
             continue
@@ -134,14 +141,23 @@ def _read_notebooks(bare: Path, commit: str) -> tuple[dict[str, bytes], str]:
         name = _safe_name(path)
         if name == "":
             continue
-        is_plain_file = mode in (b"100644", b"100755") and name is not None
-        if not is_plain_file or int(size) > min(MAX_BYTES, bytes_left) or len(notebooks) == MAX_NOTEBOOKS:
-            num_skipped += 1
+        is_plain_file = mode in (b"100644", b"100755")
+        if name is None:
+            why = "has a name that some systems cannot write"
+        elif not is_plain_file:
+            why = "is a link, not a file"
+        elif int(size) > MAX_BYTES:
+            why = f"has {int(size) / (1 << 20):.1f} MB, and {MAX_BYTES >> 20} MB are the limit"
+        elif int(size) > bytes_left:
+            why = f"does not fit: {MAX_TOTAL_BYTES >> 20} MB are the limit of all notebooks"
+        elif len(notebooks) == MAX_NOTEBOOKS:
+            why = f"is one too many: {MAX_NOTEBOOKS:,} notebooks are the limit"
         else:
             notebooks[name] = git(bare, "cat-file", "blob", object.decode())
             bytes_left -= len(notebooks[name])
-    problem = f"{num_skipped} files were left out: links, odd names, or too large." if num_skipped else ""
-    return notebooks, problem if notebooks else problem or "There is no notebook in it."
+            continue
+        left_out.append(f"{printable_path(path.decode(errors='surrogateescape'))[:MAX_SHOWN]} {why}")
+    return notebooks, tuple(left_out)
 
 
 def _safe_name(path: bytes) -> str | None:

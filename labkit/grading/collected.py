@@ -9,6 +9,7 @@ from pathlib import Path
 from labkit.grading.roster import RosterError
 
 FILE = "collected.json"
+MAX_TOLD = 5  # files that are left out
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,9 @@ class Collected:
     commit: str = ""
     committed: str = ""  # the committer's time in ISO 8601: the student's clock wrote it
     notebooks: int = 0
-    problem: str = ""  # a sentence on what is missing
+    problem: str = ""  # a sentence for the teacher on what is missing
+    left_out: tuple[str, ...] = ()  # files that were not taken, each with the reason
+    fetched: bool = True  # False: the last fetch failed, and nothing is known of the work since `commit`
 
     def __post_init__(self):
         if self.committed and not is_time(self.committed):
@@ -31,11 +34,29 @@ class Collected:
         """The time of the commit, if it is known."""
         return datetime.fromisoformat(self.committed).astimezone() if self.committed else None
 
+    @property
+    def told(self) -> str:
+        """A sentence for the student on work that is missing; it names nothing of the machine that collected."""
+        if not self.fetched:
+            return "Not graded: your repository could not be fetched. This is no zero."
+        if not self.commit:
+            return "Nothing was handed in: your repository has no commit that counts."
+        none = "" if self.notebooks else f" No notebook was taken from commit {self.commit[:7]}."
+        return f"Nothing was handed in.{none} {self.told_left_out}".strip()
+
+    @property
+    def told_left_out(self) -> str:
+        """A sentence on the files that were left out, or ""."""
+        more = len(self.left_out) - MAX_TOLD
+        told = [*self.left_out[:MAX_TOLD], *([f"{more} more"] if more > 0 else [])]
+        return f"Left out: {'; '.join(told)}." if told else ""
+
     def __str__(self):
         if not self.commit:
             return f"{self.student}: {self.problem}"
         files = "1 notebook" if self.notebooks == 1 else f"{self.notebooks} notebooks"
-        return f"{self.student}: {files} of commit {self.commit[:7]}, {self.committed} {self.problem}".strip()
+        what = f"{files} of commit {self.commit[:7]}, {self.committed}"
+        return " ".join(filter(None, [f"{self.student}: {what}", self.problem, self.told_left_out]))
 
 
 def is_time(written: str) -> bool:
@@ -49,8 +70,9 @@ def is_time(written: str) -> bool:
 def read_collected(path: Path) -> dict[str, Collected]:
     """Read what was collected, by student."""
     try:
-        rows = [Collected(**row) for row in json.loads(path.read_text(encoding="utf-8"))]
-    except (OSError, ValueError, TypeError) as error:
+        read = json.loads(path.read_text(encoding="utf-8"))
+        rows = [Collected(**row | {"left_out": tuple(row.get("left_out", ()))}) for row in read]
+    except (OSError, ValueError, TypeError, AttributeError) as error:
         raise RosterError(f"{path} is not what `labkit collect` writes: {error}") from error
     return {row.student: row for row in rows}
 

@@ -3,12 +3,12 @@
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 MAX_BYTES = 16 << 20  # per notebook
-MAX_NOTEBOOKS = 1000  # per student
+MAX_NOTEBOOKS = 1000  # per student, when they are collected too
 MAX_DEPTH = 32
 
 
@@ -94,6 +94,19 @@ def _explain_irregular(mode):
     if stat.S_ISLNK(mode):
         return "This is a link: hand in the file itself."
     return "This is a folder: hand in a notebook." if stat.S_ISDIR(mode) else "This is no file: hand in a notebook."
+
+
+def name_roots(roots: Iterable[Path]) -> dict[Path, str]:
+    """Return a name for each path: its last parts, as few as tell it from the others."""
+    parts = {root: root.absolute().parts for root in roots}
+
+    def tells_apart(root, count):
+        return sum(other[-count:] == parts[root][-count:] for other in parts.values()) == 1
+
+    return {
+        root: "/".join(own[-next((n for n in range(1, len(own)) if tells_apart(root, n)), len(own)) :])
+        for root, own in parts.items()
+    }
 
 
 def printable_path(path: Path | str) -> str:

@@ -1,14 +1,14 @@
 """Grading of files that were handed in: one grade per student and exercise, with its reason."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from labkit.exercises import chapter_of, exercise_ids
 from labkit.grading.assessment import Assessment
 from labkit.grading.feedback import write_feedback
-from labkit.grading.files import Found, printable_path
+from labkit.grading.files import Found, name_roots, printable_path
 from labkit.grading.grades import Grade
 from labkit.grading.journal import Journal
 from labkit.grading.judging import CELL_TIMEOUT_S, Limits, judge_tasks
@@ -18,7 +18,8 @@ from labkit.grading.reports import write_reports
 from labkit.grading.roster import identify_student
 from labkit.grading.sandbox import explain_missing
 from labkit.grading.second_pass import run_as_programs
-from labkit.grading.submission import Submission, find_submissions, read_submission
+from labkit.grading.similar import Group, find_similar
+from labkit.grading.submission import find_submissions, read_submission, refuse_file
 from labkit.grading.trusted import Task
 from labkit.grading.workers import start_workers
 
@@ -28,11 +29,14 @@ REPORT_EVERY_S = 5
 def read_files(found: list[Found], paths: list[Path], assessment: Assessment) -> list[HandedIn]:
     """Read every file that was found at the paths."""
     students = list(dict.fromkeys([*assessment.students, *assessment.collected]))
+    root_names = name_roots(paths)
     files = []
     for entry in found:
         student = identify_student(entry.path, entry.root, paths, students)
-        submission = Submission(entry.path, complaint=entry.complaint) if entry.complaint else None
-        files.append(HandedIn(printable_path(entry.path), student, submission or read_submission(entry.path)))
+        submission = refuse_file(entry.path, entry.complaint) if entry.complaint else None
+        inside = entry.path.relative_to(entry.root).as_posix() if entry.path != entry.root else ""
+        name = inside if inside and len(paths) == 1 else f"{root_names[entry.root]}/{inside}".rstrip("/")
+        files.append(HandedIn(printable_path(name), student, submission or read_submission(entry.path)))
     return files
 
 
@@ -44,6 +48,7 @@ def grade(
     *,
     cell_timeout_s: float = CELL_TIMEOUT_S,
     scheduler: str | None = None,
+    workers: int | None = None,
     run: bool = False,
     progress: Callable[[int, int], None] = lambda done, of: None,
     tell: Callable[[str], None] = lambda sentence: None,
@@ -60,6 +65,8 @@ def grade(
         Seed of the random sizes on which all are checked; if None, that of the earlier run, or a random one.
     scheduler
         Address of the scheduler of a Dask cluster, whose workers judge; if None, the cores of this machine.
+    workers
+        Number of kernels at a time on this machine; if None, one per core that this process may use.
     run
         Run the answers as code too, in a sandbox, which changes no points.
     progress
@@ -77,7 +84,11 @@ def grade(
     strays = sorted({file.student for file in files} - assessment.students.keys())
     if assessment.students and strays:
         tell(f"Not on the roster, and graded all the same: {', '.join(strays)}")
+    for collected in assessment.collected.values():
+        if not collected.fetched and (collected.student in assessment.students or not assessment.students):
+            tell(str(collected))
     ledger = Ledger(files, assessment, journal.seed)
+    ledger.grades()  # refuses points by hand that name no row here, and not after an hour of judging
     chapters = read_chapters()
     setups = {chapter: read_setups(chapters[chapter]) for chapter in chapters}
     tasks, digests = [], {}
@@ -93,10 +104,10 @@ def grade(
             tasks.append(replace(task, done=frozenset(done)))
     reporter = _Reporter(ledger, out, files)
     waiting = [task for task in tasks if task.pending]
-    with start_workers(scheduler) as (executor, workers):
+    with start_workers(scheduler, workers) as (executor, num_workers):
         limits = Limits(journal.seed, cell_timeout_s)
         progress(*ledger.progress)
-        for task, id, judgement in judge_tasks(waiting, setups, limits, executor, workers):
+        for task, id, judgement in judge_tasks(waiting, setups, limits, executor, num_workers):
             ledger.add_judgement(task.file, id, judgement)
             if judgement is not None:
                 journal.add(digests[task.file, id], judgement)
@@ -107,7 +118,8 @@ def grade(
             for name, id, result in run_as_programs(tasks, chapters, executor):
                 ledger.add_run(name, id, result)
                 reporter.write_if_due()
-    grades = reporter.write()
+    answers = ((file.student, file.submission.answers) for file in files)
+    grades = reporter.write(find_similar(answers, assessment.exercises))
     write_feedback(files, grades, out)
     return grades
 
@@ -134,9 +146,9 @@ class _Reporter:
         if time.monotonic() - self.last_write_s > REPORT_EVERY_S:
             self.write()
 
-    def write(self) -> list[Grade]:
-        """Write the grades so far."""
-        grades = self.ledger.grades()
-        write_reports(grades, self.out, self.texts, self.remark, self.ledger.pictures, self.ledger.assessment)
+    def write(self, similar: Sequence[Group] | None = None) -> list[Grade]:
+        """Write the grades so far, and the groups of similar answers once they are known."""
+        grades, ledger = self.ledger.grades(), self.ledger
+        write_reports(grades, self.out, self.texts, self.remark, ledger.pictures, ledger.assessment, similar)
         self.last_write_s = time.monotonic()
         return grades

@@ -28,9 +28,14 @@ class Grade:
     verbatim: bool = False  # a right answer is the book's own, word for word; only the teacher sees this
 
     @property
+    def published(self) -> str:
+        """The run that the message is about, in words, if its sizes are those that the check cell shows."""
+        return f"(run on {self.launch})" if self.launch and not self.hidden else ""
+
+    @property
     def said(self) -> str:
         """All messages on the points: the teacher's words first, then the judge's."""
-        return "\n".join(filter(None, [self.by_hand, self.message, self.note, self.late]))
+        return "\n".join(filter(None, [self.by_hand, self.message, self.published, self.note, self.late]))
 
 
 def make_printable(text: str) -> str:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from labkit.exercises import chapter_of, index_in_book
 from labkit.grading import policy
 from labkit.grading.assessment import Assessment
+from labkit.grading.collected import Collected
+from labkit.grading.files import printable_path
 from labkit.grading.grades import Grade, make_printable
 from labkit.grading.judge import SOLVED, Judgement
 from labkit.grading.judging import TRIES
@@ -19,7 +21,7 @@ MISSING = "Missing: no cell has this exercise's id; write into the cells that th
 
 @dataclass(frozen=True)
 class HandedIn:
-    """A file with its student and its name in reports."""
+    """A file with its student, and its name in reports, which holds nothing of the path to the class's folder."""
 
     name: str
     student: str
@@ -50,11 +52,13 @@ class Ledger:
         chapters = {submission.chapter} | {chapter_of(id) for id in found}
         ids = [id for id in self.assessment.exercises if chapter_of(id) in chapters]
         if not ids:
-            complaint = submission.complaint or "The notebook holds no exercise that is graded here."
+            complaint = _name_fault(file) or "The notebook holds no exercise that is graded here."
             yield self._row(file, "", 0, 0, complaint, "unreadable")
         for id in ids:
             worth = self.assessment.worth(id)
-            if id in submission.answers:
+            if submission.complaint:
+                yield self._row(file, id, 0, worth, _name_fault(file), "unreadable")
+            elif id in submission.answers:
                 yield self._row(file, id, None, worth, "Not graded yet.", PENDING)
             elif id in submission.refused:
                 yield self._row(file, id, 0, worth, f"Duplicate: {submission.refused[id]}", "duplicate")
@@ -95,9 +99,9 @@ class Ledger:
 
     def grades(self) -> list[Grade]:
         """Return the rows by the teacher's rules so far: one per student and exercise, missing ones too."""
-        rows = list(self.rows.values())
+        collected = self.assessment.collected
+        rows = [policy.set_aside_stale(row, collected.get(row.student)) for row in self.rows.values()]
         if self.assessment.deadline:
-            collected = self.assessment.collected
             rows = [self.assessment.deadline.apply(row, collected.get(row.student)) for row in rows]
         rows = policy.choose_best(rows)
         rows += self._make_absent_rows(rows)
@@ -106,13 +110,29 @@ class Ledger:
         return sorted(rows, key=lambda row: (row.student, index_in_book(row.exercise), row.submission))
 
     def _make_absent_rows(self, rows):
-        """Yield rows for what a student of the roster did not hand in."""
+        """Yield rows for what a student of the roster or collection did not hand in, or what was not fetched."""
         handed_in = {(row.student, row.exercise) for row in rows}
         ids, students = sorted({row.exercise for row in rows} - {""}, key=index_in_book), []
         if self.assessment.points:
             ids, students = self.assessment.exercises, sorted({row.student for row in rows})
-        for student in dict.fromkeys([*self.assessment.students, *students]):
+        unknown = [file for file in self.files.values() if file.submission.complaint and not file.submission.chapter]
+        faults = {file.student: _name_fault(file) for file in unknown}
+        present = {row.student for row in rows}
+        for student in dict.fromkeys([*(self.assessment.students or self.assessment.collected), *students]):
             collected = self.assessment.collected.get(student)
-            why = make_printable(collected.problem) if collected and collected.problem else "Nothing was handed in."
+            if collected is None and self.assessment.collected and student not in present:
+                collected = Collected(student, fetched=False)
+            why = faults.get(student) or (collected.told if collected else "Nothing was handed in.")
+            was_fetched = collected is None or collected.fetched
+            points, reason = (0, "unreadable" if student in faults else "missing")
+            points, reason = (points, reason) if was_fetched else (None, "not graded")
             for id in [id for id in ids if (student, id) not in handed_in]:
-                yield Grade(student, "", id, 0, self.assessment.worth(id), why, self.seed, "missing")
+                yield Grade(student, "", id, points, self.assessment.worth(id), make_printable(why), self.seed, reason)
+            if not ids and not was_fetched:
+                yield Grade(student, "", "", None, 0, make_printable(why), self.seed, reason)
+
+
+def _name_fault(file: HandedIn) -> str:
+    """Return the reason why a file could not be read, with its name."""
+    complaint = file.submission.complaint
+    return f"{printable_path(file.submission.path.name)}: {complaint}" if complaint else ""

@@ -54,6 +54,14 @@ class Deadline:
         return replace(row, points=points, late=f"Late by {days} {unit}: {share:.0%} of the points count.")
 
 
+def set_aside_stale(row: Grade, collected: Collected | None) -> Grade:
+    """Leave a row of an earlier collection ungraded if the last fetch failed, unless it has all of its points."""
+    if collected is None or collected.fetched or not row.exercise:
+        return row
+    note = "Your repository could not be fetched again: this is of an earlier collection."
+    return add_note(row if row.points == row.out_of else replace(row, points=None), note)
+
+
 def choose_best(rows: Iterable[Grade]) -> list[Grade]:
     """Choose one row per student and exercise: the answer with the most points.
 
@@ -70,12 +78,15 @@ def choose_best(rows: Iterable[Grade]) -> list[Grade]:
 def _choose_best_row(rows):
     def rank(row):
         if row.points is None:
-            return row.out_of - 0.001, True
-        return row.points, row.reason != "missing"
+            return row.out_of - 0.001, 2
+        return row.points, 0 if row.reason == "missing" else 1 if row.reason == "unreadable" else 2
 
-    answered = [row for row in rows if row.reason != "missing"]
     best = max(rows, key=rank)
-    return add_note(best, f"The best of {len(answered)} answers.") if len(answered) > 1 else best
+    answered = [row for row in rows if row.reason not in ("missing", "unreadable")]
+    if len(answered) > 1:
+        best = add_note(best, f"The best of {len(answered)} answers.")
+    unreadable = [row.message for row in rows if row.reason == "unreadable" and row.submission != best.submission]
+    return add_note(best, unreadable[0]) if unreadable and best.points != best.out_of else best
 
 
 def apply_points_by_hand(rows: list[Grade], table: Path) -> list[Grade]:

@@ -1,10 +1,11 @@
 """The students of a class, and the student of each file."""
 
 import csv
+from collections import Counter
 from io import StringIO
 from pathlib import Path
 
-from labkit.grading.files import printable_path
+from labkit.grading.files import name_roots, printable_path
 
 
 class RosterError(Exception):
@@ -22,7 +23,7 @@ def read_roster(path: Path) -> dict[str, dict[str, str]]:
 
 
 def read_table(path: Path, *columns: str) -> list[dict[str, str]]:
-    """Read a teacher's CSV, which has at least these columns; their names become lower case.
+    """Read a teacher's CSV, which has at least these columns, each once; their names become lower case.
 
     The separator is a comma, or a semicolon if the first line has no comma, as spreadsheets of some countries write.
     """
@@ -37,6 +38,14 @@ def read_table(path: Path, *columns: str) -> list[dict[str, str]]:
     if missing := [name for name in columns if name not in names]:
         columns_found = ", ".join(filter(None, names)) or "none"
         raise RosterError(f"{path} has no column `{missing[0]}`; the first line has {columns_found}")
+    if twice := [name for name, count in Counter(filter(None, names)).items() if count > 1]:
+        raise RosterError(f"{path} has the column `{twice[0]}` twice; leave one of them")
+    for number, line in enumerate(lines, 2):
+        if any(field.strip() for field in line[len(names) :]):
+            raise RosterError(
+                f"line {number} of {path} has {len(line)} fields, and the first line names {len(names)}; "
+                "put a text with a separator in quotes"
+            )
     return [{name: line[n] if n < len(line) else "" for n, name in enumerate(names) if name} for line in lines if line]
 
 
@@ -50,6 +59,5 @@ def identify_student(path: Path, root: Path, roots: list[Path], students: list[s
     for part in (root.name, *inside[:-1], path.stem):
         if part.casefold() in names:
             return names[part.casefold()]
-    first = inside[0] if len(roots) == 1 and inside else root.name
-    namesakes = [other for other in roots if other.name == root.name]
-    return printable_path((root.as_posix() if len(namesakes) > 1 else first).removesuffix(".ipynb"))
+    name = inside[0] if len(roots) == 1 and inside else name_roots(roots)[root]
+    return printable_path(name.removesuffix(".ipynb"))

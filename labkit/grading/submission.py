@@ -4,14 +4,16 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from json import JSONDecodeError
 from pathlib import Path
 from typing import Any
 
 from labkit.checking.as_text import MAX_CHARACTERS
 from labkit.exercises import chapter_of, exercise, exercise_ids
-from labkit.exercises.contents import current_id, slug_of
+from labkit.exercises.contents import book_contents, current_id, slug_of
 from labkit.grading.files import Found, Unreadable, find_notebooks, read_bytes
 
+SAVE_AGAIN = "Open it in JupyterLab, save it, and hand it in again."
 MAX_CELLS = 5000
 MAX_CELL_CHARACTERS = MAX_CHARACTERS + 1  # one more, so that it is judged to be too long
 _BY_NUMBER = re.compile(r"(\d\d)-(\d)")  # the end of cell ids in an earlier edition
@@ -25,7 +27,7 @@ class Submission:
     path: Path
     answers: Mapping[str, str] = field(default_factory=dict)  # text by exercise id
     refused: Mapping[str, str] = field(default_factory=dict)  # reason by exercise id, if an answer cannot be taken
-    chapter: str = ""  # slug of the chapter that the file says it is
+    chapter: str = ""  # slug of the chapter that the file says it is, or seems to be if it cannot be read
     complaint: str = ""  # the reason why it could not be read
     recovered: frozenset[str] = frozenset()  # ids of answers that were found by the name of their function
     cells: tuple[tuple[str, str], ...] = ()  # kind and text of all cells
@@ -49,26 +51,31 @@ def find_submissions(paths: list[Path]) -> tuple[list[Found], list[Path]]:
 
 def read_submission(path: Path) -> Submission:
     """Read the answers in a notebook; a file that is not a notebook gives a complaint instead of an error."""
+    text = ""
     try:
-        notebook = json.loads(read_bytes(path).decode("utf-8-sig"))
+        content = read_bytes(path)
+        text = content.decode(json.detect_encoding(content))
+        notebook = json.loads(text)
         cells = notebook["cells"]
         if not isinstance(cells, list):
             raise TypeError
     except Unreadable as error:
-        return Submission(path, complaint=str(error))
+        return refuse_file(path, str(error))
     except UnicodeDecodeError as error:
-        return Submission(path, complaint=f"The file cannot be read: {error.reason} at byte {error.start}; use UTF-8.")
-    except (ValueError, RecursionError, MemoryError):
-        return Submission(path, complaint="The file is not a notebook: save it from JupyterLab and hand it in again.")
+        where = f"byte {error.start + 1} is not {error.encoding.upper()}"
+        complaint = f"The file cannot be read: it is saved as Latin-1 or in another encoding ({where}). {SAVE_AGAIN}"
+        return refuse_file(path, complaint, content.decode("latin-1"))
+    except (ValueError, RecursionError, MemoryError) as error:
+        return refuse_file(path, _explain_no_json(text, error), text)
     except (KeyError, TypeError):
-        return Submission(path, complaint="The file is not a notebook: it has no list of cells.")
+        return refuse_file(path, "The file is not a notebook: it has no list of cells.", text)
     if len(cells) > MAX_CELLS:
-        return Submission(path, complaint=f"The notebook has more than {MAX_CELLS:,} cells: hand in the chapter alone.")
+        return refuse_file(path, f"The notebook has more than {MAX_CELLS:,} cells: hand in the chapter alone.", text)
     kinds = ("code", "markdown")
     all_cells = tuple((kind, text) for cell in cells for kind in kinds if (text := _read_text(cell, kind)) is not None)
     if sum(len(text) for _, text in all_cells) > MAX_ALL_CHARACTERS:
         complaint = f"The cells hold more than {MAX_ALL_CHARACTERS:,} characters: hand in the chapter alone."
-        return Submission(path, complaint=complaint)
+        return refuse_file(path, complaint, text)
     chapter = slug_of(str(_as_mapping(_as_mapping(notebook.get("metadata")).get("labkit")).get("chapter", "")))
     texts = [(_identify_exercise(cell), text) for cell in cells if (text := _read_text(cell)) is not None]
     found: dict[str, dict[str, None]] = {}  # exercise -> its different texts
@@ -82,6 +89,25 @@ def read_submission(path: Path) -> Submission:
     refused = {id: f"{count} cells claim to be the answer: keep one." for id, count in counts.items()}
     answers = {id: next(iter(versions)) for id, versions in found.items() if id not in refused}
     return Submission(path, answers, refused, chapter, recovered=frozenset(recovered), cells=all_cells)
+
+
+def refuse_file(path: Path, complaint: str, text: str = "") -> Submission:
+    """Return the submission of a file that cannot be read, with its chapter by its name or what can be seen of it."""
+    named = [chapter.slug for chapter in book_contents().chapters if chapter.slug in path.stem]
+    seen = [slug_of(name) for name in re.findall(r'"chapter": *"([\w-]{1,99})"', text)]
+    seen += [chapter_of(id) for id in re.findall(r'"exercise-([\w-]{1,99})"', text) if id in exercise_ids()]
+    chapters = [max(named, key=len)] if named else [slug for slug in seen if book_contents().chapter(slug)]
+    return Submission(path, chapter=chapters[0] if chapters else "", complaint=complaint)
+
+
+def _explain_no_json(text: str, error: Exception) -> str:
+    if conflict := re.search(r"^<<<<<<< ", text, re.M):
+        line = text.count("\n", 0, conflict.start()) + 1
+        return f"The file has conflict markers of git, first in line {line}: resolve the conflict. {SAVE_AGAIN}"
+    if not text.strip():
+        return f"The file is empty, and not a notebook. {SAVE_AGAIN}"
+    where = f": {error.msg}, line {error.lineno}, column {error.colno}" if isinstance(error, JSONDecodeError) else ""
+    return f"The file is not a notebook, or was cut off{where}. {SAVE_AGAIN}"
 
 
 def _find_unmarked(answered_ids, chapter):

@@ -13,19 +13,26 @@ from labkit.rebinding import names_in
 
 def is_book_solution(id: str, text: str) -> bool:
     """Tell whether an answer is the book's solution up to comments and layout, if there are other solutions."""
-    solution = _solution_statements(id)
-    return bool(solution) and _relevant_statements(id, text) == solution and not _has_one_way(id)
+    solution = solution_statements(id)
+    return bool(solution) and relevant_statements(id, text) == solution and not has_one_way(id)
 
 
 @cache
-def _solution_statements(id):
+def solution_statements(id: str) -> list[str]:
+    """Return the statements of the book's solution; none where this copy of the book has no solutions."""
     return _exercise_statements(id, read_solved_chapters())
 
 
 @cache
-def _has_one_way(id):
+def blank_statements(id: str) -> list[str]:
+    """Return the statements of the exercise as it is handed out."""
+    return _exercise_statements(id, read_chapters())
+
+
+@cache
+def has_one_way(id: str) -> bool:
     """Tell whether the solution differs from the blank exercise only in a line, or only in numbers."""
-    blank, solution = _exercise_statements(id, read_chapters()), _solution_statements(id)
+    blank, solution = blank_statements(id), solution_statements(id)
     if _dump_without_numbers(blank) == _dump_without_numbers(solution):
         return True
     lines = ["\n".join(statements).splitlines() for statements in (blank, solution)]
@@ -36,10 +43,10 @@ def _has_one_way(id):
 def _exercise_statements(id, notebooks):
     chapter = notebooks.get(chapter_of(id))
     sources = [cell.source for cell in chapter.cells if cell.id == exercise_cell_id(id)] if chapter else []
-    return _relevant_statements(id, sources[0]) if sources else []
+    return relevant_statements(id, sources[0]) if sources else []
 
 
-def _relevant_statements(id, text):
+def relevant_statements(id: str, text: str) -> list[str]:
     """Return the exercise's function and the statements that define the names it reads, in order, as source."""
     if len(text) > MAX_CHARACTERS:
         return []

@@ -11,6 +11,7 @@ import pytest
 from labkit.course import collect as module
 from labkit.course.collect import collect, read_roster
 from labkit.course.manifest import CourseError
+from labkit.grading.collected import read_collected
 
 
 def git(folder, *arguments, given=b""):
@@ -108,22 +109,32 @@ def test_what_is_no_plain_notebook_stays_in_the_repository(repository, class_of,
     row = class_of("eve")["eve"]
     assert files(tmp_path, "eve") == {"good.ipynb"}
     assert row.notebooks == 1
-    assert row.problem == "7 files were left out: links, odd names, or too large."
+    assert len(row.left_out) == 7 and "link.ipynb is a link, not a file" in row.left_out
+    assert "a\\x1b[31m.ipynb has a name that some systems cannot write" in row.left_out
+    assert row.told_left_out.endswith("; 2 more.") and str(row).isprintable()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["eve.git", "out", "roster.csv", "secret.ipynb"]
 
 
 def test_files_too_large_or_too_many_are_left_out(repository, class_of, tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "MAX_BYTES", 10)
+    monkeypatch.setattr(module, "MAX_BYTES", 1 << 20)
     monkeypatch.setattr(module, "MAX_NOTEBOOKS", 2)
-    repository("eve", {"a.ipynb": b"x" * 11, "b.ipynb": b"{}", "c.ipynb": b"{}", "d.ipynb": b"{}"})
-    assert class_of("eve")["eve"].problem.startswith("2 files were left out")
+    repository("eve", {"a.ipynb": b"x" * (3 << 19), "b.ipynb": b"{}", "c.ipynb": b"{}", "d.ipynb": b"{}"})
+    row = class_of("eve")["eve"]
+    large, one_too_many = (
+        "a.ipynb has 1.5 MB, and 1 MB are the limit",
+        "d.ipynb is one too many: 2 notebooks are the limit",
+    )
+    assert row.left_out == (large, one_too_many)
+    assert str(row).endswith(f"Left out: {large}; {one_too_many}.")
+    assert read_collected(tmp_path / "out" / "collected.json")["eve"] == row
     assert files(tmp_path, "eve") == {"b.ipynb", "c.ipynb"}
 
 
 def test_many_large_files_are_not_all_held_at_once(repository, class_of, tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "MAX_TOTAL_BYTES", 25)
-    repository("eve", {f"{name}.ipynb": b"x" * 10 for name in "abcd"})
-    assert class_of("eve")["eve"].notebooks == 2
+    monkeypatch.setattr(module, "MAX_TOTAL_BYTES", 5 << 19)
+    repository("eve", {f"{name}.ipynb": b"x" * (1 << 20) for name in "abcd"})
+    row = class_of("eve")["eve"]
+    assert row.notebooks == 2 and "c.ipynb does not fit: 2 MB are the limit of all notebooks" in row.left_out
 
 
 @pytest.mark.parametrize(
@@ -178,7 +189,8 @@ def test_a_repository_that_cannot_be_fetched_costs_its_own_row(repository, class
     )
     assert rows["ada"].notebooks == 1
     assert rows["empty"].problem == "There is no commit to take."
-    assert rows["none"].problem == "The roster names no repository."
+    assert rows["none"].problem == "Not fetched: the roster names no repository."
+    assert {student for student, row in rows.items() if row.fetched} == {"ada", "empty"}
     for student in ("broken", "gone", "ext", "option"):
         assert rows[student].problem.startswith("Not fetched: "), student
         assert "\n" not in str(rows[student])
@@ -195,7 +207,8 @@ def test_the_only_branch_is_taken_where_the_default_one_is_empty(repository, cla
     commit = repository("ada", {"a.ipynb": b"{}"}, branch="work")
     assert class_of("ada")["ada"].commit == commit
     repository("ada", {"b.ipynb": b"{}"}, branch="other")
-    assert class_of("ada")["ada"].problem == "There is no commit to take."
+    row = class_of("ada")["ada"]
+    assert "the default branch is empty, and there are 2 others" in row.problem and not row.fetched
 
 
 def test_what_was_handed_in_again_replaces_what_was_there(repository, class_of, tmp_path):
@@ -213,15 +226,18 @@ def test_what_was_collected_before_stays_where_the_fetch_fails(repository, class
     commit = repository("ada", {"a.ipynb": b"first"})
     class_of("ada")
     row = class_of(ada="away.git")["ada"]
-    assert row.commit == commit and "does not exist" in row.problem
+    assert row.commit == commit and "does not exist" in row.problem and not row.fetched
     assert files(tmp_path, "ada") == {"a.ipynb"}
+    row = class_of("ada")["ada"]
+    assert (row.commit, row.problem, row.fetched) == (commit, "", True)
 
 
 def test_a_folder_that_is_not_from_a_collection_is_left_alone(repository, class_of, tmp_path):
     repository("ada", {"a.ipynb": b"{}"})
     (tmp_path / "out" / "ada").mkdir(parents=True)
     (tmp_path / "out" / "ada" / "mine.txt").write_text("mine")
-    assert "is not from a collection" in class_of("ada")["ada"].problem
+    row = class_of("ada")["ada"]
+    assert "is not from a collection" in row.problem and not row.fetched
     assert files(tmp_path, "ada") == {"mine.txt"}
 
 

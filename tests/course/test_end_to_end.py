@@ -35,9 +35,9 @@ def labkit(folder, *arguments):
     return done.stdout
 
 
-def instructor(*arguments):
+def instructor(*arguments, status=0):
     result = CliRunner().invoke(cli.app, [*map(str, arguments)])
-    assert result.exit_code == 0, result.output
+    assert result.exit_code == status, result.output
     return result.output
 
 
@@ -106,7 +106,7 @@ def test_a_course_from_release_to_grades(tmp_path, monkeypatch):
 
     roster = "student,repository\nada,ada.git\nbob,bob.git\ncleo,cleo.git\n"
     (tmp_path / "roster.csv").write_text(roster)
-    told = instructor("collect", tmp_path / "roster.csv", "--out", tmp_path / "submissions").splitlines()
+    told = instructor("collect", tmp_path / "roster.csv", "--out", tmp_path / "submissions", status=3).splitlines()
     assert told[0].startswith("ada: 1 notebook of commit")
     assert told[2].startswith("cleo: Not fetched")
     rows = json.loads((tmp_path / "submissions" / "collected.json").read_text())
@@ -114,7 +114,9 @@ def test_a_course_from_release_to_grades(tmp_path, monkeypatch):
 
     roster, collected = tmp_path / "roster.csv", tmp_path / "submissions" / "collected.json"
     of = ("--roster", roster, "--assignment", template / "course.json", "--collected", collected)
-    instructor("grade", tmp_path / "submissions", *of, "--out", tmp_path / "grades")
+    instructor("grade", tmp_path / "submissions", *of, "--out", tmp_path / "grades", status=3)
     with (tmp_path / "grades" / "gradebook.csv").open(encoding="utf-8", newline="") as file:
         points = {row["student"]: (float(row["points"]), row["not_graded"]) for row in csv.DictReader(file)}
-    assert points == {"ada": (1, "0"), "bob": (0, "0"), "cleo": (0, "0")}
+    assert points == {"ada": (1, "0"), "bob": (0, "0"), "cleo": (0, "1")}
+    logins = [line.split(",")[0] for line in (tmp_path / "grades" / "moodle.csv").read_text().splitlines()]
+    assert logins == ["username", "ada", "bob"]

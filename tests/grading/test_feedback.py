@@ -59,7 +59,7 @@ def test_what_no_cell_answers_is_told_at_the_end_and_hidden_sizes_are_not(tmp_pa
     rows = [
         row(path, "write-saxpy", 0, "C[33]", **hidden),
         row(path, "rows-and-columns", 2),
-        row(path, "neighbours-together", 0, "gone"),
+        row(path, "neighbours-together", 0, "gone", launch="M=5"),
     ]
     rows.append(row(path, "", 0, "of the file"))
     ((_, notebook),) = notebooks((path, "ann", rows)).items()
@@ -68,6 +68,7 @@ def test_what_no_cell_answers_is_told_at_the_end_and_hidden_sizes_are_not(tmp_pa
     assert "02&#46;1" in texts[first + 1] and "02&#46;2" in texts[second + 1]
     assert "drawn anew" in texts[first + 1] and "33" not in "".join(texts[first + 1 : second])
     assert "of the file" in texts[-1]
+    assert "(run on M=5)" in "".join(texts).replace("&#61;", "=")
 
 
 def test_files_of_one_name_are_all_there_and_no_later_run_grades_them(tmp_path, notebooks):

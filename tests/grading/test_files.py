@@ -88,6 +88,17 @@ def test_names_that_look_alike_are_shown_apart():
     assert printable_path("\u00e9t\u00e9") == "\u00e9t\u00e9"
 
 
+@pytest.mark.parametrize(
+    ("roots", "names"),
+    [
+        ("/home/prof/class", "class"),
+        ("/home/prof/a/03.ipynb /home/prof/b/03.ipynb /home/prof/04.ipynb", "a/03.ipynb b/03.ipynb 04.ipynb"),
+    ],
+)
+def test_reports_name_no_folder_of_the_grader(roots, names):
+    assert list(files.name_roots(map(Path, roots.split())).values()) == names.split()
+
+
 def test_a_student_with_countless_notebooks_costs_no_other(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "MAX_NOTEBOOKS", 3)
     for student, count in (("ann", 2), ("mallory", 9), ("zoe", 3)):

@@ -119,6 +119,25 @@ def test_a_roster_has_each_student_once(tmp_path):
         read_roster(path)
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("student,name\nann,Lovelace, Ada\n", "line 2 of .* has 3 fields, and the first line names 2; put a text"),
+        ("student;name\nann;A\n\nben;B;C\n", "line 4 of .* has 3 fields"),
+        ("student,Student\nann,ben\n", "has the column `student` twice; leave one"),
+    ],
+)
+def test_a_table_with_fields_of_no_column_is_refused(tmp_path, text, said):
+    (tmp_path / "roster.csv").write_text(text)
+    with pytest.raises(RosterError, match=said):
+        read_roster(tmp_path / "roster.csv")
+
+
+def test_empty_fields_at_the_end_of_a_line_are_a_spreadsheet_s(tmp_path):
+    (tmp_path / "roster.csv").write_text("student,\nann,,,\n")
+    assert read_roster(tmp_path / "roster.csv") == {"ann": {}}
+
+
 def test_the_ledger_of_a_collection_tells_the_times(tmp_path):
     (tmp_path / "collected.json").write_text(
         '[{"student": "ann", "committed": "2026-11-20T13:00:00+01:00"}, {"student": "ben", "problem": "Not fetched."}]'

@@ -5,6 +5,7 @@ import io
 import json
 import re
 from base64 import b64decode
+from dataclasses import replace
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 from xml.etree import ElementTree
@@ -212,7 +213,9 @@ def test_reports_are_written_over_data_that_cannot_be_read(tmp_path, content):
 def test_the_head_of_a_page_names_assignment_commit_and_deadline_where_they_are_known(tmp_path):
     rows = [Grade(name, "a.ipynb", "put-the-barrier-back", 1, 2, "Late.", 7) for name in ("ann", "eve")]
     collected = {
-        "ann": Collected("ann", commit="abcdef0123", committed="2026-11-20T13:05:00+00:00"),
+        "ann": Collected(
+            "ann", commit="abcdef0123", committed="2026-11-20T13:05:00+00:00", left_out=("<b>.ipynb is a link",)
+        ),
         "eve": Collected("eve", problem="Not fetched."),
     }
     deadline = Deadline(datetime(2026, 11, 30, 23, 59, tzinfo=UTC))
@@ -221,7 +224,9 @@ def test_the_head_of_a_page_names_assignment_commit_and_deadline_where_they_are_
         Tags((tmp_path / "students" / f"{name}.html").read_text(encoding="utf-8")).text for name in ("ann", "eve")
     )
     time = f"{collected['ann'].time:%Y-%m-%d %H:%M %z}"
-    assert f"Assignment hw<2>. Commit abcdef0 of {time}. Due 2026-11-30 23:59 +0000. Each answer" in ann
+    assert (
+        f"Assignment hw<2>. Commit abcdef0 of {time}. Left out: <b>.ipynb is a link. Due 2026-11-30 23:59 +0000." in ann
+    )
     assert "Assignment hw<2>. Due" in eve
     assert all("drawn anew" in text for text in (ann, eve, make_page("ann", rows, {}, {}, Assessment())))
 
@@ -239,6 +244,13 @@ def test_what_is_missing_for_one_reason_is_said_once():
     assert text.count("Nothing was handed in.") == 3 and text.count("Wrong.") == 2
     numbers = ", ".join(exercise(id).number for id in exercise_ids("first-gpu-matmul"))
     assert f"{numbers}: 0 of 8 points" in text and "3 of 16 points" in text
+
+
+def test_a_file_that_could_not_be_read_is_said_once_for_its_exercises():
+    ids = ["", *exercise_ids("tiled-gemm")]
+    rows = [Grade("ann", "a.ipynb", id, 0, 2, "a.ipynb: Cut off.", 7, "unreadable") for id in ids]
+    text = Tags(make_page("ann", rows, {}, {}, Assessment())).text
+    assert text.count("Cut off.") == 2  # of the file, and of its exercises
 
 
 def test_a_picture_is_an_image_from_the_page_itself_and_told_in_words(written):
@@ -263,6 +275,14 @@ def test_a_page_tells_no_drawn_size_and_no_seed(written):
     assert "drawn anew" in page and "<mark>   2 b</mark>" in page
     for secret in ("33", "seed", "17.5", "18.5", "ann", "<img"):
         assert secret not in page.replace(reports.page.STYLE, "")
+
+
+def test_a_page_and_the_summary_tell_the_published_sizes_of_a_wrong_run(tmp_path):
+    row = Grade("ann", "a.ipynb", "pad-the-tile", 0, 2, "C[3] is 1.", 7, "result", launch="M=33, K=5")
+    write_reports([row, replace(row, exercise="choose-the-tile", launch="M=44", hidden=True)], tmp_path)
+    page = (tmp_path / "students" / "ann.html").read_text(encoding="utf-8")
+    assert "(run on M=33, K=5)" in page and "M=44" not in page
+    assert "(run on M=33, K=5)" in (tmp_path / "summary.md").read_text(encoding="utf-8")
 
 
 def test_a_summary_is_text_in_tables(written):

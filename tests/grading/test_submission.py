@@ -99,7 +99,15 @@ def test_a_markdown_cell_is_no_answer(notebook):
         (b'{"metadata": {}}', "no list of cells"),
         (b'{"cells": 3}', "no list of cells"),
         (b"[1, 2]", "no list of cells"),
-        (b"\x89PNG\r\n\x1a\n\xff\xfe", "cannot be read"),
+        (
+            b"\x89PNG\r\n\x1a\n\xff\xfe",
+            "cannot be read: it is saved as Latin-1 or in another encoding (byte 1 is not UTF-8)",
+        ),
+        (
+            b'{\n"cells": [\n<<<<<<< HEAD\n{}\n=======\n[]\n>>>>>>> main\n]}',
+            "conflict markers of git, first in line 3:",
+        ),
+        (b'{"cells": [1,\n}', "Expecting value, line 2, column 1"),
         (b"[" * 100_000, "not a notebook"),
     ],
 )
@@ -107,6 +115,29 @@ def test_a_broken_file_gets_a_reason(tmp_path, content, complaint):
     path = tmp_path / "broken.ipynb"
     path.write_bytes(content)
     assert complaint in read_submission(path).complaint
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32", "utf-8-sig"])
+def test_a_notebook_in_another_unicode_encoding_is_read(tmp_path, encoding):
+    path = tmp_path / "a.ipynb"
+    path.write_bytes(json.dumps({"cells": [cell("a = 'é'", "exercise-pad-the-tile")]}).encode(encoding))
+    assert read_submission(path).answers == {"pad-the-tile": "a = 'é'"}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "chapter"),
+    [
+        ("03-tiled-gemm.ipynb", "", "tiled-gemm"),
+        ("tiled-gemm (1).ipynb", "", "tiled-gemm"),
+        ("a.ipynb", '{"metadata": {"labkit": {"chapter": "tiled-gemm"}}, "cells": [{', "tiled-gemm"),
+        ("a.ipynb", '{"cells": [{"id": "exercise-pad-the-tile", "sou', "tiled-gemm"),
+        ("a.ipynb", '{"metadata": {"chapter": "cooking"}, "id": "exercise-cooking"', ""),
+    ],
+)
+def test_the_chapter_of_a_broken_file_is_known_where_it_can_be_seen(tmp_path, name, content, chapter):
+    (tmp_path / name).write_text(content)
+    submission = read_submission(tmp_path / name)
+    assert submission.complaint and submission.chapter == chapter
 
 
 def test_one_broken_cell_costs_no_other(notebook, tmp_path):

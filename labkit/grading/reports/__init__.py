@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -13,7 +13,8 @@ from labkit.grading.reports.junit import make_junit
 from labkit.grading.reports.page import Picture, file_name, make_page
 from labkit.grading.reports.platforms import make_canvas_csv, make_moodle_csv
 from labkit.grading.reports.summary import make_summary
-from labkit.grading.reports.tables import make_gradebook_csv, make_rows_csv
+from labkit.grading.reports.tables import make_gradebook_csv, make_rows_csv, make_similar_csv
+from labkit.grading.similar import Group
 
 PAGES = "students"
 DATA = "grades.json"
@@ -27,6 +28,7 @@ def write_reports(
     remark: str = "",
     pictures: Mapping[tuple[str, str], Picture] | None = None,
     assessment: Assessment | None = None,
+    similar: Sequence[Group] | None = None,
 ) -> list[Path]:
     """Write the reports, and files for learning platforms if the assessment is that of an assignment.
 
@@ -40,6 +42,8 @@ def write_reports(
         The text and picture of each answer, by file and exercise, for the students' pages.
     remark
         A sentence on the whole.
+    similar
+        The groups of similar answers; if None, they are not known yet.
     """
     assessment = assessment or Assessment()
     contents = {
@@ -47,8 +51,10 @@ def write_reports(
         folder / "grades.csv": make_rows_csv(grades),
         folder / "gradebook.csv": make_gradebook_csv(grades, assessment.students),
         folder / DATA: make_json(grades, remark, assessment.assignment),
-        folder / "summary.md": make_summary(grades, remark),
+        folder / "summary.md": make_summary(grades, remark, similar or ()),
     }
+    if similar is not None:
+        contents[folder / "similar.csv"] = make_similar_csv(similar)
     if assessment.assignment:
         contents |= {folder / name: make(grades, assessment.assignment) for name, make in PLATFORMS.items()}
     for student, student_rows in groupby(grades, key=lambda row: row.student):

@@ -68,7 +68,7 @@ def make_page(
     """Make the page of a student, without seeds, drawn sizes, or anything of others."""
     points, out_of = sum(row.points or 0 for row in rows), sum(row.out_of for row in rows)
     parts, drawn = [], 0
-    for _, group in groupby(rows, key=_section_key):
+    for _, group in groupby(rows, key=section_key):
         section = list(group)
         row = section[0]
         key = row.submission, row.exercise
@@ -101,11 +101,11 @@ def make_safe_name(text: str) -> str:
 def headline(*rows: Grade) -> str:
     """Return the heading of a row, or of rows of one section, with their points."""
     first, *more = rows
-    title = exercise(first.exercise).headline if first.exercise else first.submission
+    title = exercise(first.exercise).headline if first.exercise else first.submission or "All exercises"
     title = ", ".join(exercise(row.exercise).number for row in rows) if more else title
     points = [row.points for row in rows if row.points is not None]
     if len(points) < len(rows):
-        return f"{title}: not graded yet"
+        return f"{title}: not graded"
     return f"{title}: {sum(points):g} of {sum(row.out_of for row in rows):g} points"
 
 
@@ -114,7 +114,7 @@ def explain(row: Grade) -> list[str]:
     message = HIDDEN.get(row.reason, "This goes wrong on sizes that are drawn anew for each grading.")
     message = message if row.hidden and row.reason != "solved" else row.message
     ran = f"Run as a program: {row.ran}" if row.ran else ""
-    return "\n".join(filter(None, [row.by_hand, message, row.note, row.late, ran])).splitlines()
+    return "\n".join(filter(None, [row.by_hand, message, row.published, row.note, row.late, ran])).splitlines()
 
 
 def _describe_assignment(student, assessment):
@@ -123,15 +123,16 @@ def _describe_assignment(student, assessment):
     sentences = [f"Assignment {assessment.assignment}."] if assessment.assignment else []
     if collected and collected.commit:
         date = f" of {collected.time:{TIME}}" if collected.time else ""
-        sentences.append(f"Commit {collected.commit[:7]}{date}.")
+        sentences.append(f"Commit {collected.commit[:7]}{date}. {collected.told_left_out}".strip())
     if deadline:
         sentences.append(f"Due {deadline.due:{TIME}}.")
     return " ".join([*sentences, DRAWN_ANEW])
 
 
-def _section_key(row):
-    """Return a key that is equal for rows of one section: missing ones with the same message."""
-    return (row.points, explain(row)) if row.reason == "missing" else (row.submission, row.exercise)
+def section_key(row: Grade) -> tuple:
+    """Return a key that is equal for rows of one section: those without an answer that have the same message."""
+    is_absent = row.exercise and (row.reason in ("missing", "unreadable") or not row.submission)
+    return (row.points, explain(row)) if is_absent else (row.submission, row.exercise)
 
 
 def _make_section(rows, text, picture):

@@ -1,9 +1,12 @@
 """Grades as Markdown, for the summary of a step of GitHub Actions."""
 
 import re
+from collections.abc import Iterable
 
 from labkit.grading.grades import Grade, sum_points
+from labkit.grading.similar import Group
 
+SIMILAR = "Beyond the book and the blank exercise, these answers are alike: a reason to ask, no proof of a copy."
 MAX_ROWS = 2000  # a summary may have a megabyte
 MAX_CHARACTERS = 300
 _MARKUP = re.compile(
@@ -16,8 +19,8 @@ _MARKUP = re.compile(
 )
 
 
-def make_summary(grades: list[Grade], remark: str) -> str:
-    """Make a table of the students, and one of rows without full points."""
+def make_summary(grades: list[Grade], remark: str, similar: Iterable[Group] = ()) -> str:
+    """Make tables of the students, of rows without full points, and of similar answers that are not common."""
     lines = ["### Points", "", "| student | points | of | not graded |", "|---|---|---|---|"]
     for student, (points, out_of) in sum_points(grades).items():
         missing = sum(row.points is None for row in grades if row.student == student)
@@ -31,6 +34,10 @@ def make_summary(grades: list[Grade], remark: str) -> str:
         lines.append(f"| {_format_cell(row.student)} | {exercise} | {points} | {_format_cell(row.said)} |")
     if incomplete[MAX_ROWS:]:
         lines += ["", f"{len(incomplete) - MAX_ROWS:,} more rows stand in grades.csv."]
+    if groups := [group for group in similar if not group.is_common]:
+        lines += ["", "### Similar answers", "", SIMILAR, "", "| exercise | students | alike |", "|---|---|---|"]
+    for group in groups[:MAX_ROWS]:
+        lines.append(f"| {group.exercise} | {_format_cell('; '.join(group.students))} | {group.share:.0%} |")
     if remark:
         lines += ["", _format_cell(remark)]
     return "\n".join(lines) + "\n"

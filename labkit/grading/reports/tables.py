@@ -3,11 +3,12 @@
 import csv
 import io
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 
 from labkit.exercises import index_in_book
 from labkit.grading.grades import Grade, sum_points
+from labkit.grading.similar import Group
 
 # At the beginning of a cell, or after what another spreadsheet takes for its end.
 _FORMULA = re.compile(r"(^|[;\t\r\n|])(\s*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])")
@@ -29,6 +30,20 @@ def make_gradebook_csv(grades: list[Grade], roster: Mapping[str, Mapping[str, st
         lines.append({**roster.get(student, {}), **sums, **points_by_id})
     further = [name for columns in roster.values() for name in columns]
     return make_csv(lines, [*dict.fromkeys(["student", *further, "points", "out_of", "not_graded", *exercises])])
+
+
+def make_similar_csv(groups: Iterable[Group]) -> str:
+    """Make one line per group of similar answers; answers that much of the class gives are common."""
+    lines = [
+        {
+            "exercise": group.exercise,
+            "students": "; ".join(group.students),
+            "share": f"{group.share:.0%}",
+            "common": "yes" if group.is_common else "",
+        }
+        for group in groups
+    ]
+    return make_csv(lines, ["exercise", "students", "share", "common"])
 
 
 def make_csv(lines: list[dict], columns: list[str]) -> str:

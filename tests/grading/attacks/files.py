@@ -112,7 +112,8 @@ HOSTILE = {
     "ids of all kinds": _cells(lambda cells: [_emptied(cell) | {"id": [{}]} for cell in cells]),
     "sources of all kinds": _cells(lambda cells: [cell | {"source": {"a": [1]}} for cell in cells]),
     "many cells": lambda folder, text: _write(folder, '{"cells": [' + ",".join(["{}"] * 100_000) + "]}"),
-    "other encoding": lambda folder, text: _write(folder, text.encode("utf-16")),
+    "Latin-1": lambda folder, text: _write(folder, (text[:-1] + ', "by": "Ad\u00e9le"}').encode("latin-1")),
+    "conflict markers": lambda folder, text: _write(folder, f"<<<<<<< HEAD\n{text}\n=======\n{text}\n>>>>>>> main\n"),
     "escape in the name": _named(b"\x1b[2J\x1b[31m.ipynb"),
     "newline in the name": _named(b"a\nann: 10 of 10 points.ipynb"),
     "no text in the name": _named(b"\xff\xfe\x80.ipynb"),
@@ -145,6 +146,8 @@ HOSTILE = {
     ),
 }
 HARMLESS = {
+    "UTF-16": lambda folder, text: _write(folder, text.encode("utf-16")),
+    "UTF-32 without a mark": lambda folder, text: _write(folder, text.encode("utf-32-le")),
     "byte order mark": lambda folder, text: _write(folder, b"\xef\xbb\xbf" + text.encode()),
     "other line ends": lambda folder, text: _write(
         folder, json.dumps(json.loads(text), indent=1).replace("\n", "\r\n")
