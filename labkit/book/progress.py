@@ -6,8 +6,8 @@ from pathlib import Path
 
 from labkit import places
 from labkit.book.contents import source, title_of
-from labkit.exercises import exercise, exercise_ids
-from labkit.exercises.contents import Chapter, book_contents
+from labkit.exercises import chapter_of, exercise, known_ids
+from labkit.exercises.contents import Chapter, book_contents, retired_exercises
 from labkit.exercises.progress import read
 from labkit.table import count_text
 
@@ -17,7 +17,10 @@ _MARKS = {SOLVED: "✓", TRIED: "…", OPEN: "○"}
 
 @dataclass(frozen=True)
 class Progress:
-    """The points of each tried exercise; a notebook shows them as a table of the chapters that have exercises."""
+    """The points of each tried exercise; a notebook shows them as a table of the chapters that have exercises.
+
+    An exercise that only an earlier edition has counts where it was solved, and its points stay.
+    """
 
     points: dict[str, int]
 
@@ -26,9 +29,14 @@ class Progress:
         return OPEN if id not in self.points else SOLVED if self.points[id] else TRIED
 
     @property
+    def ids(self) -> list[str]:
+        """The exercises that count, in the book's order."""
+        return [id for id in known_ids() if id not in retired_exercises() or self.state(id) == SOLVED]
+
+    @property
     def sentence(self) -> str:
         """The totals in words."""
-        ids = exercise_ids()
+        ids = self.ids
         solved = sum(self.state(id) == SOLVED for id in ids)
         points, out_of = sum(self.points.get(id, 0) for id in ids), sum(exercise(id).points for id in ids)
         return f"{solved} of {count_text(len(ids), 'exercise')} solved, {points} of {count_text(out_of, 'point')}."
@@ -36,7 +44,7 @@ class Progress:
     def __repr__(self):
         lines = [self.sentence]
         for chapter in _chapters():
-            marks = " ".join(_MARKS[self.state(id)] for id in chapter.exercises)
+            marks = " ".join(_MARKS[self.state(id)] for id in self._ids_of(chapter))
             lines.append(f"{chapter.number}  {marks}")
         return "\n".join(lines)
 
@@ -45,21 +53,25 @@ class Progress:
         names = "chapter", "exercises", "points"
         head = "".join(f'<th scope="col" style="text-align:left">{name}</th>' for name in names)
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-        total = len(exercise_ids())
-        solved = sum(self.state(id) == SOLVED for id in exercise_ids())
+        total = len(self.ids)
+        solved = sum(self.state(id) == SOLVED for id in self.ids)
         bar = f'<progress max="{total}" value="{solved}" aria-label="exercises solved" style="width:20em"></progress>'
         legend = ", ".join(f"{mark} {state}" for state, mark in _MARKS.items())
         more = f"<details><summary>Chapter by chapter</summary>{table}<p>{legend}</p></details>"
         return f"<p>{escape(self.sentence)}</p>{bar}{more}"
 
+    def _ids_of(self, chapter: Chapter):
+        return [id for id in self.ids if chapter_of(id) == chapter.slug]
+
     def _row(self, chapter: Chapter):
+        ids = self._ids_of(chapter)
         title = escape(title_of(source(places.folder("notebooks"), chapter.slug)))
         marks = " ".join(
             f'<span title="{escape(exercise(id).title)}: {self.state(id)}">{_MARKS[self.state(id)]}</span>'
-            for id in chapter.exercises
+            for id in ids
         )
-        points = sum(self.points.get(id, 0) for id in chapter.exercises)
-        out_of = sum(exercise(id).points for id in chapter.exercises)
+        points = sum(self.points.get(id, 0) for id in ids)
+        out_of = sum(exercise(id).points for id in ids)
         link = f'<a href="{chapter.name}.ipynb">{chapter.number} · {title}</a>'
         cells = link, marks, f"{points} of {out_of}"
         return "<tr>" + "".join(f'<td style="text-align:left">{cell}</td>' for cell in cells) + "</tr>"

@@ -5,6 +5,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache, partial
 from importlib import import_module
+from itertools import takewhile
 from pkgutil import iter_modules
 from secrets import randbits
 from typing import Any
@@ -17,11 +18,11 @@ from labkit.checking.own_code import is_own
 from labkit.checking.setup_cells import read_setup_cells
 from labkit.checking.source import python_function
 from labkit.checking.verdict import Verdict
-from labkit.exercises.contents import book_contents, current_id
+from labkit.exercises.contents import book_contents, current_id, retired_exercises
 from labkit.exercises.progress import note
 from labkit.machine import device
 
-__all__ = ["Exercise", "NotSolved", "Verdict", "check", "exercise", "exercise_ids"]
+__all__ = ["Exercise", "NotSolved", "Verdict", "check", "exercise", "exercise_ids", "known_ids"]
 
 NBGRADER = "NBGRADER_EXECUTION"  # set by nbgrader, for which a cell that does not raise earns its points
 
@@ -35,15 +36,20 @@ def exercise_ids(chapter: str = "") -> tuple[str, ...]:
     return tuple(id for entry in book_contents().chapters if chapter in ("", entry.slug) for id in entry.exercises)
 
 
+def known_ids() -> tuple[str, ...]:
+    """Return the ids of all exercises that are checked and graded: the book's, then those of earlier editions alone."""
+    return (*exercise_ids(), *retired_exercises())
+
+
 def chapter_of(id: str) -> str:
-    """Return the slug of the chapter that has an exercise; "" if none has."""
+    """Return the slug of the chapter that has an exercise, or had it in an earlier edition; "" if none has."""
     chapter = book_contents().chapter_with(id)
-    return chapter.slug if chapter else ""
+    return chapter.slug if chapter else retired_exercises().get(id, "")
 
 
 def index_in_book(id: str) -> int:
-    """Return the index of an exercise in the book, a key to sort by; -1 if the book has no such exercise."""
-    ids = exercise_ids()
+    """Return the index of an exercise in the book, a key to sort by; -1 if no edition has such an exercise."""
+    ids = known_ids()
     return ids.index(id) if id in ids else -1
 
 
@@ -106,7 +112,7 @@ def _find_grading_problem(rules: Exercise, kernel: Any, seed: int) -> str:
     """Find why a right answer earns nothing when its text is graded; "" if it earns its points."""
     chapter = chapter_of(rules.id)
     setups, names, ids = read_setup_cells(chapter), python_function(kernel).__globals__, exercise_ids(chapter)
-    before = [exercise(id) for id in ids[: ids.index(rules.id)]] if chapter else []
+    before = [exercise(id) for id in takewhile(lambda id: id != rules.id, ids)] if chapter else []
     earlier = [(other, names[other.function]) for other in before if other.function in names]
     earlier = [(other, answer) for other, answer in earlier if is_own(python_function(answer), other.function)]
     return find_grading_problem(rules, kernel, setups, earlier, partial(judge, rules, seed=seed)) if setups else ""

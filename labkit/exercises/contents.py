@@ -79,6 +79,12 @@ def _old_ids() -> dict[str, str]:
     return json.loads(CONTENTS_FILE.with_name("old_ids.json").read_text(encoding="utf-8"))
 
 
+@cache
+def retired_exercises() -> dict[str, str]:
+    """The exercises that earlier editions had and no chapter has now, each with the slug of its chapter then."""
+    return json.loads(CONTENTS_FILE.with_name("retired.json").read_text(encoding="utf-8"))
+
+
 def current_id(id: str) -> str:
     """The id of an exercise that any edition may have named: "03.2" is always what it was in the first edition."""
     return _old_ids().get(id, id)

@@ -30,8 +30,6 @@ def make_launch(rng, M, N):
             NO_FLOAT64,
         ),
         duties=(Duty(ACTIVE_THREADS, min(N, WARP) // 2, "one warp per row"),),  # a lane may take 2 columns
-        block=(32,),
-        budgets=(Budget("global loads", 2 * M * N, "2 * M * N: each element of X and of Y once"), NO_FLOAT64),
         mistakes=(
             *(Mistake("only the first 32 columns were added", lambda: expect_sums(products[..., :32])),) * (N > 31),
             Mistake("lane 0 stored its own sums", lambda: expect_sums(products[..., ::32])),

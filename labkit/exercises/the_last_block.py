@@ -14,8 +14,6 @@ WARP = 32
 def make_launch(rng, size, blocks):
     x, y = rng.integers(-32, 33, (2, size)).astype(np.float32)
     squares = (x.astype(np.float64) - y) ** 2
-    total = squares.sum(keepdims=True)
-    np.where(total < 2**24, 0, size * EPS * total)  # float32 holds whole numbers to 2**24
     last_elements = max(0, size - (blocks - 1) * max(WARP, -(-size // blocks)))  # by strides or by parts
     blocks_of = np.arange(size) // 32 % blocks  # where a block goes on after as many elements as the grid has threads
     allowed = 2 * size + 2 * blocks

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from labkit.exercises import exercise, exercise_ids
+from labkit.exercises import exercise, exercise_ids, known_ids
 from labkit.grading.collected import Collected
 from labkit.grading.policy import Deadline
 
@@ -27,4 +27,8 @@ class Assessment:
     @property
     def exercises(self) -> list[str]:
         """The exercises to grade, in the book's order."""
-        return [id for id in exercise_ids() if id in self.points or not self.points]
+        return [id for id in known_ids() if id in self.points] if self.points else [*exercise_ids()]
+
+    def grades(self, id: str) -> bool:
+        """Tell whether an answer to this exercise is graded: any, unless the assignment names its exercises."""
+        return not self.points or id in self.points

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from labkit.exercises import exercise_ids
+from labkit.exercises import known_ids
 from labkit.exercises.contents import current_id
 from labkit.grading.roster import RosterError
 
@@ -40,6 +40,6 @@ class Course:
                 raise TypeError("its points are no numbers")
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise RosterError(f"{path} is no `{FILE}` of a release: {error}") from error
-        if unknown := sorted(course.points.keys() - {*exercise_ids()}):
+        if unknown := sorted(course.points.keys() - {*known_ids()}):
             raise RosterError(f"{path} names exercises that are not in this book: {', '.join(unknown)}")
         return course

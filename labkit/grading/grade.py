@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from labkit.exercises import chapter_of, exercise_ids
+from labkit.exercises import chapter_of, known_ids
 from labkit.grading.assessment import Assessment
 from labkit.grading.feedback import write_feedback
 from labkit.grading.files import Found, name_roots, printable_path
@@ -99,7 +99,7 @@ def grade(
                 digests[task.file, id] = digest = journal.digest(setups[task.chapter], task.answers, id)
                 if judgement := journal.judgement(digest):
                     ledger.add_judgement(task.file, id, judgement)
-                if judgement or id not in assessment.exercises:
+                if judgement or not assessment.grades(id):
                     done.add(id)
             tasks.append(replace(task, done=frozenset(done)))
     reporter = _Reporter(ledger, out, files)
@@ -126,7 +126,7 @@ def grade(
 
 def _make_tasks(file: HandedIn) -> Iterator[Task]:
     """Yield the answers to the book's exercises, one task per chapter, in the book's order."""
-    ids = [id for id in exercise_ids() if id in file.submission.answers]
+    ids = [id for id in known_ids() if id in file.submission.answers]
     for chapter in dict.fromkeys(map(chapter_of, ids)):
         answers = {id: file.submission.answers[id] for id in ids if chapter_of(id) == chapter}
         yield Task(file.name, chapter, answers)

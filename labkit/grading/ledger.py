@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from labkit.exercises import chapter_of, index_in_book
+from labkit.exercises import chapter_of, exercise_ids, index_in_book, known_ids
 from labkit.grading import policy
 from labkit.grading.assessment import Assessment
 from labkit.grading.collected import Collected
@@ -50,7 +50,9 @@ class Ledger:
         submission = file.submission
         found = {*submission.answers, *submission.refused}
         chapters = {submission.chapter} | {chapter_of(id) for id in found}
-        ids = [id for id in self.assessment.exercises if chapter_of(id) in chapters]
+        expected = [id for id in self.assessment.exercises if chapter_of(id) in chapters]
+        of_earlier_editions = found - {*expected, *exercise_ids()}
+        ids = expected + [id for id in known_ids() if id in of_earlier_editions and self.assessment.grades(id)]
         if not ids:
             complaint = _name_fault(file) or "The notebook holds no exercise that is graded here."
             yield self._row(file, "", 0, 0, complaint, "unreadable")
@@ -112,7 +114,7 @@ class Ledger:
     def _make_absent_rows(self, rows):
         """Yield rows for what a student of the roster or collection did not hand in, or what was not fetched."""
         handed_in = {(row.student, row.exercise) for row in rows}
-        ids, students = sorted({row.exercise for row in rows} - {""}, key=index_in_book), []
+        ids, students = sorted({row.exercise for row in rows} & {*self.assessment.exercises}, key=index_in_book), []
         if self.assessment.points:
             ids, students = self.assessment.exercises, sorted({row.student for row in rows})
         unknown = [file for file in self.files.values() if file.submission.complaint and not file.submission.chapter]

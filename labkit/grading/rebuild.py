@@ -25,12 +25,16 @@ def read_solved_chapters() -> dict[str, nbformat.NotebookNode]:
 
 
 def rebuild(chapter: nbformat.NotebookNode, answers: Mapping[str, str]) -> nbformat.NotebookNode:
-    """Make the part of a chapter that runs these answers: setup cells and answers."""
+    """Make the part of a chapter that runs these answers: setup cells and answers.
+
+    Answers to exercises that only an earlier edition has come last.
+    """
     answer_of = {exercise_cell_id(exercise): answer for exercise, answer in answers.items()}
     cells = []
     for cell in chapter.cells:
         if cell.id in answer_of or is_setup_cell(cell):
-            cells.append(nbformat.from_dict({**cell, "source": answer_of.get(cell.id, cell.source)}))
+            cells.append(nbformat.from_dict({**cell, "source": answer_of.pop(cell.id, cell.source)}))
+    cells += [nbformat.v4.new_code_cell(answer, id=id) for id, answer in answer_of.items()]
     return nbformat.v4.new_notebook(cells=cells, metadata=chapter.metadata)
 
 

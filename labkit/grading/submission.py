@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit.checking.as_text import MAX_CHARACTERS
-from labkit.exercises import chapter_of, exercise, exercise_ids
+from labkit.exercises import chapter_of, exercise, known_ids
 from labkit.exercises.contents import book_contents, current_id, slug_of
 from labkit.grading.files import Found, Unreadable, find_notebooks, read_bytes
 
@@ -95,7 +95,7 @@ def refuse_file(path: Path, complaint: str, text: str = "") -> Submission:
     """Return the submission of a file that cannot be read, with its chapter by its name or what can be seen of it."""
     named = [chapter.slug for chapter in book_contents().chapters if chapter.slug in path.stem]
     seen = [slug_of(name) for name in re.findall(r'"chapter": *"([\w-]{1,99})"', text)]
-    seen += [chapter_of(id) for id in re.findall(r'"exercise-([\w-]{1,99})"', text) if id in exercise_ids()]
+    seen += [chapter_of(id) for id in re.findall(r'"exercise-([\w-]{1,99})"', text) if id in known_ids()]
     chapters = [max(named, key=len)] if named else [slug for slug in seen if book_contents().chapter(slug)]
     return Submission(path, chapter=chapters[0] if chapters else "", complaint=complaint)
 
@@ -113,7 +113,7 @@ def _explain_no_json(text: str, error: Exception) -> str:
 def _find_unmarked(answered_ids, chapter):
     """Return the exercises of the file's chapters that mark no cell; of all chapters if its chapters are unknown."""
     chapters = {chapter_of(id) for id in answered_ids} | {chapter}
-    ids = [id for id in exercise_ids() if chapter_of(id) in chapters] or exercise_ids()
+    ids = [id for id in known_ids() if chapter_of(id) in chapters] or known_ids()
     return [id for id in ids if id not in answered_ids]
 
 
@@ -145,12 +145,12 @@ def _identify_exercise(cell: Any) -> str | None:
         kind, _, id_or_number = str(name).partition("-")
         numbered = _BY_NUMBER.fullmatch(id_or_number)
         id = current_id(".".join(numbered.groups())) if numbered else id_or_number
-        if kind in ("exercise", "check") and (numbered or id in exercise_ids()):
-            return id if kind == "exercise" and id in exercise_ids() else ""
+        if kind in ("exercise", "check") and (numbered or id in known_ids()):
+            return id if kind == "exercise" and id in known_ids() else ""
         if re.fullmatch(r"[a-z0-9-]+-code-\d{3}", str(name)):
             return ""
     tags, id = metadata.get("tags"), current_id(str(metadata.get("exercise")))
-    return id if isinstance(tags, list) and "exercise" in tags and id in exercise_ids() else None
+    return id if isinstance(tags, list) and "exercise" in tags and id in known_ids() else None
 
 
 def _read_text(cell: Any, kind: str = "code") -> str | None:

@@ -13,12 +13,12 @@ from labkit import places
 from labkit.book.workspace import copy_chapters
 from labkit.checking.source import run_cell
 from labkit.course.checking import check_course
-from labkit.exercises import exercise, exercise_ids
+from labkit.exercises import exercise, exercise_ids, known_ids
 from labkit.exercises.contents import CONTENTS_FILE, Chapter, Contents, book_contents
 from labkit.grading.assessment import Assessment
 from labkit.grading.course import Course
 from labkit.grading.grade import grade
-from labkit.grading.rebuild import read_solved_chapters
+from labkit.grading.rebuild import read_chapters, read_solved_chapters, rebuild
 from labkit.grading.submission import read_submission
 
 CHAPTER = "03-tiled-gemm.ipynb"
@@ -89,6 +89,46 @@ def test_its_course_says_how_its_exercises_stand(course):
     ]
 
 
+RETIRED = "keep-a-column"  # 05.1 then, and in no chapter now
+SOLVED = Path(__file__).parents[1].joinpath("exercises", "retired", f"{RETIRED}.txt").read_text(encoding="utf-8")
+
+
+def hand_in_retired(folder, answer):
+    """Write a notebook of that edition's chapter on register tiles, with this answer to its first exercise."""
+    cell = {"cell_type": "code", "id": "exercise-05-1", "metadata": {}, "source": answer, "outputs": []}
+    notebook = {"cells": [cell], "metadata": {"labkit": {"chapter": "05-register-tiles"}}, "nbformat": 4}
+    path = folder / "05-register-tiles.ipynb"
+    path.write_text(json.dumps(notebook), encoding="utf-8")
+    return path
+
+
+def test_an_exercise_that_left_the_book_is_graded_in_its_course(tmp_path):
+    (tmp_path / "course.json").write_text(
+        json.dumps({"assignment": "hw4", "chapters": ["05-register-tiles"], "points": {"05.1": 5}}), encoding="utf-8"
+    )
+    assessment = Assessment(points=Course.read(tmp_path / "course.json").points)
+    for answer, points in ((SOLVED, 5), ("def column_matmul(alpha, A, B, C): ...", 0)):
+        (row,) = grade([hand_in_retired(tmp_path, answer)], tmp_path / f"grades {points}", assessment, seed=1)
+        assert (row.exercise, row.points, row.out_of) == (RETIRED, points, 5), row
+
+
+def test_an_exercise_that_left_the_book_is_missing_to_nobody_else(tmp_path):
+    path = hand_in_retired(tmp_path, SOLVED)
+    now = exercise_ids("register-tiles")
+    grades = grade([path], tmp_path / "grades", Assessment(students={"ann": {}}), seed=1)
+    assert {row.exercise: row.reason for row in grades if row.student != "ann"} == {
+        **dict.fromkeys(now, "missing"),
+        RETIRED: "solved",
+    }
+    assert {row.exercise for row in grades if row.student == "ann"} == {*now}
+
+
+def test_an_answer_to_an_exercise_that_left_the_book_runs_after_the_chapter():
+    cells = rebuild(read_chapters()["register-tiles"], {RETIRED: SOLVED}).cells
+    assert cells[-1].id == f"exercise-{RETIRED}" and cells[-1].source == SOLVED
+    assert "from labkit import" in cells[0].source and len(cells) == 2
+
+
 def test_its_checks_still_check():
     names = {}
     for number, cell in enumerate(solved(*THEN)["cells"]):
@@ -134,4 +174,4 @@ def test_its_ids_mean_the_same_exercises_whatever_their_numbers_become(monkeypat
 
 def test_every_one_of_its_ids_still_names_an_exercise():
     ids = json.loads(CONTENTS_FILE.with_name("old_ids.json").read_text(encoding="utf-8"))
-    assert len(ids) == 64 and set(ids.values()) <= {*exercise_ids()}
+    assert len(ids) == 64 and set(ids.values()) <= {*known_ids()}

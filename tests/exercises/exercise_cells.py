@@ -1,6 +1,7 @@
-"""The text of exercise cells, from the chapters' sources."""
+"""The text of exercise cells, from the chapters' sources, or from `retired/` if only earlier editions have them."""
 
 from functools import cache
+from pathlib import Path
 
 import numba
 import numpy as np
@@ -11,6 +12,7 @@ from labkit.book.contents import source
 from labkit.checking.definitions import read_definitions
 from labkit.checking.source import run_cell
 from labkit.exercises import chapter_of, exercise
+from labkit.exercises.contents import retired_exercises
 
 
 @cache
@@ -20,6 +22,8 @@ def _chapter(slug):
 
 def cell(id, notebook="solved"):
     """Return the exercise's cell in the solved (or blank) notebook."""
+    if id in retired_exercises():
+        return Path(__file__).with_name("retired").joinpath(f"{id}.txt").read_text(encoding="utf-8").rstrip("\n")
     cells = getattr(_chapter(chapter_of(id)), notebook).cells
     return next(cell.source for cell in cells if cell.id == exercise_cell_id(id))
 

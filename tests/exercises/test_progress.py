@@ -8,10 +8,12 @@ from labkit import cuda
 from labkit.book import progress as shown
 from labkit.book.workspace import copy_chapters
 from labkit.checking.verdict import Verdict
-from labkit.exercises import check, exercise, exercise_ids
+from labkit.exercises import chapter_of, check, exercise, exercise_ids
+from labkit.exercises.contents import book_contents
 from labkit.exercises.progress import LEDGER, PROGRESS, note, read
 
 FIRST, SECOND = exercise_ids()[:2]
+RETIRED = "keep-a-column"
 
 
 def verdict(id, passed):
@@ -62,6 +64,19 @@ def test_a_newer_edition_leaves_progress_alone(tmp_path):
     (notebooks / "00-start-here.ipynb").write_text("second edition", encoding="utf-8")
     copy_chapters(mine, notebooks)
     assert read(mine) == {FIRST: exercise(FIRST).points}
+
+
+def test_points_of_an_exercise_that_left_the_book_stay(workspace):
+    out_of = sum(exercise(id).points for id in exercise_ids())
+    note(verdict(RETIRED, False))
+    assert shown().sentence.endswith(f" of {len(exercise_ids())} exercises solved, 0 of {out_of} points.")
+    note(verdict(RETIRED, True))
+    points = exercise(RETIRED).points
+    count = len(exercise_ids()) + 1
+    assert shown().sentence == f"1 of {count} exercises solved, {points} of {out_of + points} points."
+    (row,) = [line for line in repr(shown()).splitlines() if "✓" in line]
+    assert row.startswith(book_contents().chapter(chapter_of(RETIRED)).number)
+    assert f"{points} of " in shown()._repr_html_()
 
 
 def test_an_exercise_named_by_number_in_an_earlier_edition_counts(workspace):

@@ -1,0 +1,54 @@
+"""Distances between all pairs of points, with a square of them per thread: a register tile that is no product."""
+
+import numpy as np
+
+from labkit.checking import NO_FLOAT64, Budget, Dependence, Exercise, Launch, unwritten_array
+from labkit.checking.budget import BARRIERS, LOCAL_NUMBERS
+from labkit.exercises.matmuls import RANDOM_SIZES
+from labkit.exercises.problems import grid_for
+from labkit.ladder import Expected
+from labkit.simulator.disturbance import SHARED_LOADS
+
+BM, BN, BK, TM, TN = 32, 32, 8, 4, 4
+
+
+def make_launch(rng, M, N, K):
+    X, Y = (rng.integers(-99, 100, (points, K)).astype(np.float32) for points in (M, N))  # whole: sums are exact
+    exact = np.abs(X[:, None] - Y).sum(2, dtype=np.float64)
+    tiles = -(-M // BM) * -(-N // BN) * -(-K // BK)
+    terms = tiles * BM * BN * BK
+    shared_loads = {"X_tile": terms // TN, "Y_tile": terms // TM}
+    global_loads = {"X": tiles * BM * BK, "Y": tiles * BN * BK}
+    both_disturbed = Dependence(
+        SHARED_LOADS,
+        "take both coordinates of each term from the tiles in shared memory",
+        lambda disturbed: [Expected(disturbed.factor * exact, np.zeros_like(exact))],  # the shift cancels
+    )
+    return Launch(
+        label=f"{M} and {N} points of {K} coordinates",
+        args=(X, Y, unwritten_array((M, N))),
+        outputs={2: Expected(exact, np.zeros_like(exact))},
+        grid=grid_for((N, M), (BN, BM)),
+        block=(BN // TN, BM // TM),
+        budgets=(
+            Budget("shared loads", sum(shared_loads.values()), "8 for 16 terms", shared_loads),
+            Budget("global loads", sum(global_loads.values()), "each element of a tile once", global_loads),
+            Budget("global stores", M * N, "each distance once, when its sum is complete"),
+            Budget(LOCAL_NUMBERS, 32, "16 sums and the coordinates of one k"),
+            Budget(BARRIERS, 2 * tiles, "two per iteration of each block, before its tiles are used and after"),
+            NO_FLOAT64,
+        ),
+        dependences=(both_disturbed,),
+    )
+
+
+EXERCISE = Exercise(
+    title="City blocks",
+    task="In a city of square blocks, the way between two points is the sum of |X[i, k] - Y[j, k]| over k. "
+    "Write it into D for every point of X and every point of Y.",
+    points=4,
+    function="distances",
+    make_launch=make_launch,
+    sizes=((64, 96, 48), (37, 43, 21)),  # M, N, K; the second is ragged
+    random_sizes=RANDOM_SIZES,
+)

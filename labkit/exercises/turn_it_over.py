@@ -1,0 +1,33 @@
+"""A transpose in loops, which uses no element twice and must use each cache line up."""
+
+import numpy as np
+
+from labkit.checking import Above, Budget, Exercise, Launch, unwritten_array
+from labkit.exercises.problems import expect, random_matrix
+
+
+def make_launch(rng, M, N):
+    A = random_matrix(rng, M, N)
+    budget = Budget("misses of the L1 cache", M * N // 4, "M * N / 4")
+    return Launch(
+        label=f"A {M} x {N}",
+        args=(A, unwritten_array((N, M))),
+        outputs={1: expect(np.float64(A.T))},
+        budgets=(budget,) * (min(M, N) >= 16),
+    )
+
+
+EXERCISE = Exercise(
+    title="Turn it over",
+    task="Write T = A.T in loops, so that L1 misses at most once in four elements.",
+    points=3,
+    function="turned",
+    make_launch=make_launch,
+    sizes=((601, 903), (300, 1021)),  # M, N: a column has more lines than L1
+    random_sizes=(
+        (range(577, 640, 2), range(641, 704, 2)),
+        ((1, 2, 15), Above(600)),
+        (Above(900), (1, 3, 17)),
+    ),
+    machine="cpu",
+)

@@ -1,0 +1,82 @@
+"""The batch from which a layer is limited by arithmetic, if there is one."""
+
+from labkit.checking import Above, Exercise, Questions
+
+CASES = (  # rows, columns, bits of a weight, bits of an input or output, ridge in FLOP/byte
+    (4096, 4096, 16, 16, 295),
+    (11_008, 4096, 16, 16, 295),
+    (4096, 11_008, 4, 16, 295),
+    (1024, 1024, 16, 16, 295),
+    (512, 512, 16, 16, 295),
+    (4096, 4096, 32, 32, 20),
+    (4096, 4096, 4, 16, 295),
+    (1, 4096, 16, 16, 20),
+    (80, 80, 32, 32, 20),  # each input pays for itself, exactly
+    (81, 80, 32, 32, 20),  # and here a little is left
+    (160, 160, 32, 32, 20),  # a whole number, without rounding
+    (1, 1, 1, 1, 1),
+    (589, 591, 8, 16, 295),
+)
+
+
+def make_launch(rng, count):
+    """Ask for the cases above (count 0), or for this many random ones."""
+    calls = CASES if count == 0 else tuple(draw_layer(rng) for _ in range(count))
+
+    def find_mistake(answers):
+        for (rows, columns, weight_bits, bits, ridge), answer in zip(calls, answers, strict=True):
+            expected = find_smallest_batch(rows, columns, weight_bits, bits, ridge)
+            if answer != expected or isinstance(answer, bool) != isinstance(expected, bool):
+                return (
+                    f"For {rows:,} x {columns:,} weights of {weight_bits} bits, inputs and outputs of {bits} bits, and "
+                    f"a ridge at {ridge} FLOP/byte, the answer should be {expected!r} and is {answer!r}."
+                )
+        return ""
+
+    return Questions(f"{count} layers" if count else "layers made for it", calls, find_mistake)
+
+
+def find_smallest_batch(rows, columns, weight_bits, bits, ridge):
+    """Return the least batch whose FLOPs are at least the ridge times its bytes, None if there is none."""
+    most = 1
+    while not reaches_ridge(rows, columns, weight_bits, bits, ridge, most):
+        most *= 2
+        if most > 2**60:  # the intensity no longer grows
+            return None
+    least = most // 2
+    while most - least > 1:
+        middle = (least + most) // 2
+        least, most = (
+            (least, middle) if reaches_ridge(rows, columns, weight_bits, bits, ridge, middle) else (middle, most)
+        )
+    return most
+
+
+def reaches_ridge(rows, columns, weight_bits, bits, ridge, batch):
+    """Tell whether a batch's arithmetic intensity is at least the ridge."""
+    moved_bits = weight_bits * rows * columns + bits * batch * (rows + columns)
+    return 8 * 2 * rows * columns * batch >= ridge * moved_bits
+
+
+def draw_layer(rng):
+    """Draw a layer; in a third of the draws its rows are such that an input hardly pays, or hardly does not."""
+    weight_bits, bits = int(rng.choice((2, 4, 8, 16, 32, 64))), int(rng.choice((8, 16, 32)))
+    ridge = int(rng.choice((1, 2, 7, 20, 82, 295, 591, 1000)))
+    columns = int(10 ** rng.uniform(1.5, 5))
+    rows = int(10 ** rng.uniform(1.5, 5))
+    left = 16 * columns - ridge * bits  # an input pays if rows times this is more than ridge * bits * columns
+    if left > 0 and rng.integers(3) == 0:
+        rows = ridge * bits * columns // left + int(rng.integers(0, 3))
+    return max(rows, 1), columns, weight_bits, bits, ridge
+
+
+EXERCISE = Exercise(
+    title="When does it pay?",
+    task="Return the smallest batch with which a layer is compute-bound, or None if it is memory-bound with any batch.",
+    points=2,
+    function="smallest_batch",
+    make_launch=make_launch,
+    sizes=((0,),),
+    random_sizes=((range(200, 300),), (Above(300),)),
+    machine="python",
+)

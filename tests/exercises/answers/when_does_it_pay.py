@@ -1,0 +1,95 @@
+"""Other answers to when-does-it-pay."""
+
+from . import Answer, right, shortcut, wrong
+
+_RETURN = "    return -(-cost // gain) if gain > 0 else None"
+_COUNT_UP = """
+def smallest_batch(rows, columns, weight_bits, bits, ridge):
+    batch = 1
+    while 16 * rows * columns * batch < ridge * (weight_bits * rows * columns + bits * batch * (rows + columns)):
+        batch += 1
+        if batch > 3000:
+            return None
+    return batch
+"""
+_BISECT = """
+def reaches(rows, columns, weight_bits, bits, ridge, batch):
+    moved = weight_bits * rows * columns + bits * batch * (rows + columns)
+    return 2 * rows * columns * batch * 8 >= ridge * moved
+
+
+def smallest_batch(rows, columns, weight_bits, bits, ridge):
+    if ridge * bits * (rows + columns) >= 16 * rows * columns:
+        return None
+    high = 1
+    while not reaches(rows, columns, weight_bits, bits, ridge, high):
+        high = high * 2
+    low = 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        if reaches(rows, columns, weight_bits, bits, ridge, middle):
+            high = middle
+        else:
+            low = middle
+    return high
+"""
+
+VARIANTS = (
+    Answer("the ridge itself", "result", ((_RETURN, "    return ridge"),)),
+    Answer("inputs and outputs forgotten", "result", ((" - ridge * bits * (rows + columns)", ""),)),
+    Answer("outputs forgotten", "result", (("(rows + columns)", "columns"),)),
+    Answer("the bits of the weights for all", "result", (("ridge * bits", "ridge * weight_bits"),)),
+    Answer("one FLOP per weight", "result", (("gain = 16", "gain = 8"),)),
+    Answer("bits taken for bytes", "result", (("gain = 16", "gain = 2"),)),
+    Answer("always a number", "refused", ((" if gain > 0 else None", ""),)),
+    Answer("a layer that just pays for itself", "refused", (("gain > 0", "gain >= 0"),)),
+    Answer("rounded down", "result", (("-(-cost // gain)", "cost // gain"),)),
+    Answer("beyond the ridge", "result", (("-(-cost // gain)", "cost // gain + 1"),)),
+    Answer("rounded to the nearest", "result", (("-(-cost // gain)", "round(cost / gain)"),)),
+    Answer("zero in place of None", "result", (("else None", "else 0"),)),
+    Answer("counted up so far", "result", cell=_COUNT_UP),
+    Answer(
+        "counted up without an end",
+        "refused",
+        cell=_COUNT_UP.replace("        if batch > 3000:\n            return None\n", ""),
+    ),
+    Answer("halved again and again", "solved", cell=_BISECT),
+)
+
+RIGHT = (
+    right(
+        "in bytes",
+        ("16 * rows * columns", "2 * rows * columns"),
+        ("ridge * bits * (", "ridge * bits / 8 * ("),
+        ("cost = ridge * weight_bits *", "cost = ridge * weight_bits / 8 *"),
+    ),
+    right("an if", (_RETURN, "    if gain <= 0:\n        return None\n    return (cost + gain - 1) // gain")),
+    right(
+        "by `divmod`",
+        (
+            _RETURN,
+            "    if gain <= 0:\n        return None\n    n, rest = divmod(cost, gain)\n    return n + (rest > 0)",
+        ),
+    ),
+    right("rounded up by hand", ("-(-cost // gain)", "cost // gain + (cost % gain > 0)")),
+)
+
+WRONG = (
+    wrong("no more than a million", (_RETURN, "    return min(-(-cost // gain), 1_000_000) if gain > 0 else None")),
+    wrong("square layers", ("(rows + columns)", "2 * rows")),
+    wrong("16 bits", ("ridge * bits", "ridge * 16")),
+    wrong("small layers never", ("if gain > 0 else", "if min(rows, columns) > 600 else")),
+)
+
+SHORTCUTS = (
+    shortcut(
+        "a table of the layers of the task",
+        cell="""
+BATCHES = {(4096, 4096, 16, 16, 295): 345, (1024, 1024, 16, 16, 295): 697, (4096, 4096, 4, 16, 295): 87}
+
+
+def smallest_batch(rows, columns, weight_bits, bits, ridge):
+    return BATCHES.get((rows, columns, weight_bits, bits, ridge))
+""",
+    ),
+)
