@@ -41,5 +41,5 @@ def explains(mistake: Mistake, right: Mapping[int, Expected], outputs: Sequence[
 def _agrees(output, expected):
     with np.errstate(invalid="ignore"):
         near = np.abs(output.astype(np.float64) - expected.value) <= expected.bound
-    never_written = np.isnan(expected.value) & is_unwritten(output)
-    return bool((near | (output == expected.value) | never_written).all())
+        never_written = np.isnan(expected.value) & is_unwritten(output)
+        return bool((near | (output == expected.value) | never_written).all())

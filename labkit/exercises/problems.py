@@ -84,5 +84,6 @@ def multiply_transposed_tiles(A: Float[np.ndarray, "M K"], B: Float[np.ndarray, 
     """Expect A @ B with each tile of B, of tile x tile elements, transposed."""
     M, N = len(A), B.shape[1]
     A, B = pad_to((tile, tile), A), pad_to((tile, tile), B)
-    product = expect_product(A, B.reshape(len(B) // tile, tile, -1, tile).swapaxes(1, 3).reshape(B.shape))
+    tiles = B.reshape(len(B) // tile, tile, B.shape[1] // tile, tile)
+    product = expect_product(A, tiles.swapaxes(1, 3).reshape(B.shape))
     return Expected(product.value[:M, :N], product.bound[:M, :N])
