@@ -353,6 +353,7 @@ class Trace(BaseTrace):
     are incomplete. `blank` marks the elements that no launch has written yet, by the argument's name, for each device
     array that had some before this launch. `events` are those of the blocks in `samples`, for kernels with mbarriers,
     named barriers or `wgmma`; empty if there were too many to store. `raised` is the first exception of a thread.
+    `float64_lines` are the lines that compute in float64.
     """
 
     kernel: str
@@ -374,6 +375,7 @@ class Trace(BaseTrace):
     printed: tuple[str, ...] = ()
     blank: dict[str, np.ndarray] = field(default_factory=dict)
     raised: Raised | None = None
+    float64_lines: tuple[int, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return source, launch, layouts of arrays, sites, findings and counters as data for JSON, without contents."""

@@ -292,7 +292,7 @@ def _explain_overrun(budget: Budget, count: int, trace: Trace | LoopTrace) -> tu
     )
     if budget.counter == FLOAT64:
         finding = next((finding for finding in trace.findings if finding.kind == "float64"), None)
-        why, line = (finding.fact, finding.line) if finding else ("The code requests float64 itself.", None)
+        why, line = (finding.fact, finding.line) if finding else _explain_float64(trace)
         return f"{message}\n{why}", line
     worst, array_count = find_worst_site(budget, trace)
     site, site_count = worst.site, read_site_counter(budget.counter, worst)
@@ -304,6 +304,13 @@ def _explain_overrun(budget: Budget, count: int, trace: Trace | LoopTrace) -> tu
         )
         return f"{message}look at `{site.text}` in line {site.line}.", site.line
     return f"{message}\n{site_count:,} of them are made by `{site.text}` in line {site.line}.", site.line
+
+
+def _explain_float64(trace) -> tuple[str, int | None]:
+    """Name the first line that computes in float64, of numbers of which none is float32."""
+    line = min(trace.float64_lines, default=None)
+    why = "a number such as `1.0` is float64, and so is a quotient of whole numbers: write `np.float32(...)` around it."
+    return f"{'The code' if line is None else f'Line {line}'} computes in float64; {why}", line
 
 
 def _check_duties(launch, trace):

@@ -55,8 +55,9 @@ EXERCISE = Exercise(
         ((1, 3), range(33, 60), range(5, 30), (4, 32)),
         ((2, 4), range(3, 40), range(17, 40), (ALL_CHANNELS,)),
         ((2, 3), range(7, 13), (1, 2, 49), (1, ALL_CHANNELS)),
-        (Above(4), (2, 35), range(6, 12), (1, 4, 32)),
-        ((1, 2), Above(60), range(2, 9), (1, 32, ALL_CHANNELS)),
-        ((2,), (3, 4, 5), Above(49), (1, 4, ALL_CHANNELS)),
+        (Above(4), (35, 38), range(6, 12), (1, 4)),
+        ((1, 2), Above(100), range(2, 9), (32,)),
+        ((1, 2), Above(100), range(2, 9), (ALL_CHANNELS,)),
+        ((2,), (5, 6), Above(49), (1, 4)),
     ),
 )

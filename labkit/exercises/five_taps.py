@@ -45,6 +45,6 @@ EXERCISE = Exercise(
     points=4,
     function="five_taps",
     make_launch=make_launch,
-    sizes=((1, 12), (3, 75), (2, 1)),  # channels, outputs
-    random_sizes=(((2, 3), Above(75)), (Above(3), range(5, 64), (0, 1)), ((1, 2), (2, 3, 4, 7), (1,))),
+    sizes=((1, 12), (5, 75), (2, 1)),  # channels, outputs
+    random_sizes=(((2, 3), Above(75)), (Above(5), range(5, 64), (0, 1)), ((1, 2), (2, 3, 4, 7), (1,))),
 )

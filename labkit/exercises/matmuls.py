@@ -18,7 +18,7 @@ USES_TILES = Dependence(SHARED_LOADS, "take both factors of each product from th
 USES_TENSOR_CORES = Dependence(PRODUCTS, "leave every product to `ptx.mma`")
 RANDOM_SIZES = (  # M, N, K
     (range(33, 64, 2), range(65, 96, 2), range(41, 64, 2)),
-    ((1,), Above(96), (1,)),
+    ((1,), Above(128), (1,)),
     (Above(64), (2, 5, 7), Above(100)),
     ((2, 3), (35, 66), (0,)),  # a sum of no products
 )

@@ -21,6 +21,7 @@ def make_launch(rng, parts, rows):
     maxima = np.where(spread, rng.uniform(-MAX_LOGIT, MAX_LOGIT, maxima.shape), maxima)
     maxima = np.where(rng.random(rows) < 0.3, np.sort(maxima, 0), maxima).astype(np.float32)
     totals = np.exp(rng.uniform(0, np.log(MAX_SUM), (parts, rows))).astype(np.float32)
+    totals[rng.random(totals.shape) < 0.2] = 1  # parts of one logit
     empty = (rng.random((parts, rows)) < EMPTY_SHARE) & (np.arange(parts)[:, None] != rng.integers(parts, size=rows))
     leftover = 10 ** rng.uniform(3, 38, (parts, rows)) * rng.choice((-1, 1), (parts, rows))  # uninitialised numbers
     leftover[rng.random(leftover.shape) < 0.2] = np.nan

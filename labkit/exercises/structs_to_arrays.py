@@ -58,6 +58,6 @@ EXERCISE = Exercise(
     points=4,
     function="to_arrays",
     make_launch=make_launch,
-    sizes=((256,), (300,), (50,)),  # structs
-    random_sizes=((range(257, 400),), ((1, 2, 33, 127, 129),), (Above(400, 8),), (Above(300),)),
+    sizes=((256,), (300,), (51,)),  # structs
+    random_sizes=((range(257, 400),), ((1, 2, 33, 127, 129),), (Above(600, 8),), (Above(300),)),
 )

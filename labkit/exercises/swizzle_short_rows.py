@@ -54,6 +54,6 @@ EXERCISE = Exercise(
     points=3,
     function="short_rows",
     make_launch=make_launch,
-    sizes=((96,), (75,)),  # pixels; the second is ragged
-    random_sizes=((range(97, 160),), ((1, 2, 7, 31),), (Above(160, 8),)),
+    sizes=((96,), (75,), (33,)),  # pixels; the last tile is ragged, or has a single pixel
+    random_sizes=((range(97, 160),), ((1, 2, 7, 31),), (Above(300, 8),)),
 )

@@ -17,9 +17,9 @@ HALO = 2
 UNDISTURBED = (Disturbance(),) * 4
 
 
-def make_launch(rng, H, W):
+def make_launch(rng, H, W, sign):
     t = random_matrix(rng, H, W)
-    rate = np.float32(rng.uniform(0.05, 0.3) * rng.choice((-1, 1)))
+    rate = np.float32(sign * rng.uniform(0.05, 0.3))
 
     def expected_results(disturbance):
         """A thread may keep its own elements; their neighbours come from shared memory in the first step."""
@@ -96,6 +96,10 @@ EXERCISE = Exercise(
     points=4,
     function="two_steps",
     make_launch=make_launch,
-    sizes=((16, 64), (21, 37), (3, 20)),  # rows, columns
-    random_sizes=((range(33, 48, 2), range(33, 64, 2)), ((1, 2), Above(64)), (Above(48), (5, 8, 32))),
+    sizes=((16, 64, 1), (21, 37, -1), (3, 20, 1)),  # rows, columns, sign of the rate
+    random_sizes=(
+        (range(33, 48, 2), range(33, 64, 2), (1, -1)),
+        ((1, 2), Above(64), (1, -1)),
+        (Above(48), (5, 8, 32), (1, -1)),
+    ),
 )

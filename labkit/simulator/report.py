@@ -53,6 +53,7 @@ def make_trace(launch, kernel_arguments, caller_arguments) -> Trace:
         sites=tuple(site_counters),
         counters=counters,
         findings=tuple(findings),
+        float64_lines=tuple(sorted(launch.program.float64_lines)),
         samples=_samples(launch),
         events=tuple(launch.events.kept),
         steps=tuple(launch.inspected),

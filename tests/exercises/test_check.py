@@ -148,6 +148,15 @@ def test_a_budget_names_the_line_that_uses_most_of_it():
     assert "`x[i]` in line 10" in verdict.message
 
 
+def test_a_float64_that_no_float32_meets_is_told_with_its_line():
+    text = cell("a-length-without-overflow")
+    scaled = text.replace("largest * sqrt(total)", "largest * sqrt(total) * np.float32(1.0 / X.shape[1] * X.shape[1])")
+    verdict = check("a-length-without-overflow", function("a-length-without-overflow", scaled))
+    line = next(i for i, line in enumerate(scaled.splitlines(), 1) if "1.0 / X.shape[1]" in line)
+    assert (verdict.reason, verdict.line) == ("budget", line)
+    assert f"Line {line} computes in float64; a number such as `1.0` is float64" in verdict.message
+
+
 def test_a_budget_that_arrays_share_names_the_one_that_takes_too_much():
     reads = next(variant for variant in variants("alpha-and-beta") if variant.what == "C is loaded and then dropped")
     verdict = check("alpha-and-beta", function("alpha-and-beta", reads.source(cell("alpha-and-beta"))))

@@ -43,7 +43,7 @@ class Atomics(Variables):
         *compare, value = [self.converted(self.scalar(a, "an atomic"), kind) for a in values]
         number = self.site(subscript, array, "atomic")
         if name in ("add", "sub") and isinstance(kind, types.Float):
-            self.count_flops(kind, 1)
+            self.count_flops(node, kind, 1)
         self.flush_flops()
         self.pause(node, number, array, "" if result_used else commutes(name, kind))
         self.program.acts_on_atomics |= result_used

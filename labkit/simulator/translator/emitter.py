@@ -171,9 +171,12 @@ class Emitter:
         self.flush_flops()
         self.masks[region] = outer
 
-    def count_flops(self, kind, amount):
-        """Count floating-point operations per lane of the current mask."""
-        key = (self.mask, (kind.underlying_float if isinstance(kind, types.Complex) else kind).name)
+    def count_flops(self, node, kind, amount):
+        """Count a node's floating-point operations per lane of the current mask."""
+        kind = kind.underlying_float if isinstance(kind, types.Complex) else kind
+        if kind == types.float64:
+            self.program.float64_lines.add(node.lineno)
+        key = (self.mask, kind.name)
         self.flops[key] = self.flops.get(key, 0) + amount
 
     def flush_flops(self):

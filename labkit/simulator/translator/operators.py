@@ -105,9 +105,9 @@ class Operators(Float64Advice):
             return Value(self.constant(folded), result, folded)
         flops = COMPLEX_FLOPS if isinstance(result, types.Complex) else REAL_FLOPS
         if not isinstance(result, types.Integer) and op in flops:
-            self.count_flops(result, flops[op])
+            self.count_flops(node, result, flops[op])
         elif op == "Pow" and isinstance(result, types.Float) and isinstance(right.static, int):
-            self.count_flops(result, _power_products(right.static))
+            self.count_flops(node, result, _power_products(right.static))
         self.note_float64(node, left, right, result, sign)
         if op == "Div" and all(isinstance(kind, types.Integer) for kind in (left.type, right.type)):
             self.integer_quotients.add(node)

@@ -60,6 +60,7 @@ class Program:
     stored: set[str] = field(default_factory=set)  # names of the arrays that it writes to
     past_l1: set[int] = field(default_factory=set)  # sites of loads that bypass L1
     pieces: dict[str, set[int]] = field(default_factory=dict)  # sizes of what each array is taken apart into, in bytes
+    float64_lines: set[int] = field(default_factory=set)  # those with an operation in float64
     wait_columns: dict[int, int] = field(default_factory=dict)  # by line
     guesses: set[int] = field(default_factory=set)  # sites of reads that a compare-and-swap checks
     after_atomics: set[int] = field(default_factory=set)  # sites of accesses that depend on an atomic's result

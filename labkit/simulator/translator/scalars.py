@@ -139,7 +139,7 @@ class Scalars(Variables):
         items = tuple(result.types) if isinstance(result, types.BaseTuple) else (result,)
         dtypes = [self.dtype(kind) for kind in items]
         if function.flops:
-            self.count_flops(items[0], function.flops)
+            self.count_flops(node, items[0], function.flops)
         codes = "".join(f", {self.converted(v, k)}" for v, k in zip(values, kinds))
         if isinstance(result, types.BaseTuple):
             return self.temp(
