@@ -3,7 +3,7 @@
 import numpy as np
 
 from labkit.checking import Above, Budget, Exercise, Launch, unwritten_array
-from labkit.exercises.problems import expect, grid_for
+from labkit.exercises.problems import expect, grid_for, last_block_size, shared_among_threads
 from labkit.table import count_text
 
 PER_THREAD = 4
@@ -22,6 +22,7 @@ def make_launch(rng, size, threads):
             Budget("sectors loaded", 2 * sectors, "elements / 4: each sector of 8 elements twice, as by x[i] + x[i]"),
             Budget("sectors stored", sectors, "elements / 8: each sector once"),
         ),
+        duties=(shared_among_threads(last_block_size(size, PER_THREAD * threads), PER_THREAD),),
     )
 
 

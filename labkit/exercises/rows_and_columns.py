@@ -5,7 +5,7 @@ from math import prod
 import numpy as np
 
 from labkit.checking import Above, Budget, Exercise, Launch, unwritten_array
-from labkit.exercises.problems import expect, grid_for, random_matrix
+from labkit.exercises.problems import expect, grid_for, one_thread_per_element, random_matrix
 
 
 def make_launch(rng, rows, columns, *block):
@@ -19,6 +19,7 @@ def make_launch(rng, rows, columns, *block):
         grid=grid,
         block=block,
         budgets=(Budget("load requests", 2 * warps, "2 per warp"),),
+        duties=(one_thread_per_element((columns, rows), block),),
     )
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from labkit.checking import Above, Budget, Exercise, Launch, unwritten_array
-from labkit.exercises.problems import EPS, grid_for
+from labkit.exercises.problems import EPS, grid_for, one_thread_per_element
 from labkit.ladder import Expected
 from labkit.table import count_text
 
@@ -23,6 +23,7 @@ def make_launch(rng, size, threads, a):
             Budget("global loads", 2 * size, "each element of x and y once"),
             Budget("load requests", 2 * -(-size // 32), "2 for every 32 elements, which a warp loads together"),
         ),
+        duties=(one_thread_per_element((size,), (threads,)),),
     )
 
 
