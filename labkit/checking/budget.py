@@ -17,11 +17,11 @@ TENSOR_FLOPS = "FLOPs on tensor cores"
 PLAIN_FLOPS = "FLOPs outside of tensor cores"
 BARRIERS = "barriers"
 EXPOSED_LOADS = "% of the shared loads with no copy in flight"
-ACTIVE_THREADS = "threads at work in one of the blocks"
-LOADING_THREADS = "threads that load global memory in one of the blocks"
-STORING_THREADS = "threads that store to global memory in one of the blocks"
-FILLING_THREADS = "threads that fill shared memory in one of the blocks"
-EXCHANGED = "shared loads of what another thread stored in one of the blocks"
+ACTIVE_THREADS = "threads at work in the first or last block"
+LOADING_THREADS = "threads that load global memory in the first or last block"
+STORING_THREADS = "threads that store to global memory in the first or last block"
+FILLING_THREADS = "threads that fill shared memory in the first or last block"
+EXCHANGED = "shared loads of what another thread stored in the first or last block"
 THREAD_COUNTERS = {  # name: memory space, and the kinds of access by which a thread counts
     ACTIVE_THREADS: ("global", ("load", "store", "atomic")),
     LOADING_THREADS: ("global", ("load", "atomic")),
