@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from labkit.checking.last_block import count_exchanged, count_threads
+from labkit.checking.recorded_blocks import count_exchanged, count_threads
 from labkit.loops.loop_trace import LoopSite, LoopTrace
 from labkit.trace import TENSOR, SiteCounters, Trace
 
@@ -17,13 +17,15 @@ TENSOR_FLOPS = "FLOPs on tensor cores"
 PLAIN_FLOPS = "FLOPs outside of tensor cores"
 BARRIERS = "barriers"
 EXPOSED_LOADS = "% of the shared loads with no copy in flight"
-ACTIVE_THREADS = "threads of the last block at work"
-LOADING_THREADS = "threads of the last block that load global memory"
-FILLING_THREADS = "threads of the last block that fill shared memory"
-EXCHANGED = "shared loads in the last block of what another thread stored"
+ACTIVE_THREADS = "threads at work in the first or last block"
+LOADING_THREADS = "threads that load global memory in the first or last block"
+STORING_THREADS = "threads that store to global memory in the first or last block"
+FILLING_THREADS = "threads that fill shared memory in the first or last block"
+EXCHANGED = "shared loads of what another thread stored in the first or last block"
 THREAD_COUNTERS = {  # name: memory space, and the kinds of access by which a thread counts
     ACTIVE_THREADS: ("global", ("load", "store", "atomic")),
     LOADING_THREADS: ("global", ("load", "atomic")),
+    STORING_THREADS: ("global", ("store", "atomic")),
     FILLING_THREADS: ("shared", ("store", "atomic")),
 }
 SITE_COUNTERS = {  # name: memory space, kind of access, and what is added up over all sites

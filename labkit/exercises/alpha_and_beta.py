@@ -4,7 +4,7 @@ import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, Mistake, unwritten_array
 from labkit.exercises.matmuls import USES_TILES, add_expected_results
-from labkit.exercises.problems import EPS, grid_for, random_matrix
+from labkit.exercises.problems import EPS, grid_for, one_thread_per_element, random_matrix
 from labkit.gemm.problem import error_bound, oracle
 from labkit.ladder import Expected
 
@@ -34,6 +34,7 @@ def make_launch(rng, M, N, K, *factors):
             Budget("global loads", sum(loads.values()), f"each element once per tile, {C_loads}", loads),
             NO_FLOAT64,
         ),
+        duties=(one_thread_per_element((N, M), (TILE, TILE)),),
         dependences=add_expected_results((USES_TILES,), A, B, alpha, addend),
         mistakes=(
             Mistake("alpha were left out", lambda: combine(1, beta)),

@@ -5,7 +5,13 @@ import numpy as np
 from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import BARRIERS
 from labkit.exercises.matmuls import USES_TILES, add_expected_results
-from labkit.exercises.problems import expect_product, grid_for, multiply_transposed_tiles, random_matrix
+from labkit.exercises.problems import (
+    expect_product,
+    grid_for,
+    multiply_transposed_tiles,
+    one_thread_per_element,
+    random_matrix,
+)
 from labkit.table import count_text
 
 TILE = 16
@@ -34,6 +40,7 @@ def make_launch(rng, K, C, L, T, hop):
             Budget(BARRIERS, 2 * tiles, "one pair per iteration of each block"),
             NO_FLOAT64,
         ),
+        duties=(one_thread_per_element((T, K), (TILE, TILE)),),
         dependences=add_expected_results((USES_TILES,), w, lowered),
         mistakes=(
             Mistake("the hop were 1", lambda: {2: expect_product(w, lower(all_windows[:, :T]))}),

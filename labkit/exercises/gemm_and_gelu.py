@@ -6,7 +6,7 @@ import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Dependence, Exercise, Launch, unwritten_array
 from labkit.checking.budget import BARRIERS, EXPOSED_LOADS, LOCAL_NUMBERS, SHARED_BYTES
-from labkit.exercises.problems import EPS, grid_for
+from labkit.exercises.problems import EPS, grid_for, one_thread_per_element
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import COPIES
 
@@ -57,6 +57,7 @@ def make_launch(rng, M, N, K):
             Budget(LOCAL_NUMBERS, 0, "none: each thread has one sum"),
             NO_FLOAT64,
         ),
+        duties=(one_thread_per_element((N, M), (TILE, TILE)),),
         dependences=(uses_copies,) if K % (2 * TILE) == 0 else (),  # otherwise zeros may pad the last tiles
     )
 

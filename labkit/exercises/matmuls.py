@@ -3,14 +3,23 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
+from math import prod
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from labkit.checking import Above, Budget, Dependence, Duty, Launch, Mistake, unwritten_array
-from labkit.checking.budget import PLAIN_FLOPS, TENSOR_FLOPS
-from labkit.exercises.problems import EPS, expect_product, grid_for, pad_to, random_matrix
+from labkit.checking.budget import PLAIN_FLOPS, STORING_THREADS, TENSOR_FLOPS
+from labkit.exercises.problems import (
+    EPS,
+    expect_product,
+    grid_for,
+    last_block_size,
+    pad_to,
+    random_matrix,
+    shared_among_threads,
+)
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import BARRIERS, PRODUCTS, SHARED_LOADS, Disturbance
 
@@ -64,7 +73,14 @@ def make_tiled_launch(
     """
     launch = make_loop_launch(rng, M, N, K, product, **limits)
     label = f"{launch.label}, blocks of {block[0]} x {block[1]}"
-    return replace(launch, label=label, grid=grid_for((N, M), tile[::-1]), block=block)
+    duties = *launch.duties, share_outputs(M, N, tile, block)
+    return replace(launch, label=label, grid=grid_for((N, M), tile[::-1]), block=block, duties=duties)
+
+
+def share_outputs(M: int, N: int, tile: tuple[int, ...], block: tuple[int, ...]) -> Duty:
+    """Require that threads share the tile of C of each block."""
+    last_outputs = last_block_size(M, tile[0]) * last_block_size(N, tile[1])
+    return shared_among_threads(last_outputs, most_per_thread=prod(tile) // prod(block), counter=STORING_THREADS)
 
 
 def make_loop_launch(
@@ -191,6 +207,7 @@ def make_tensor_core_launch(
         duties=(
             Duty(TENSOR_FLOPS, 2 * M * N * K, "2 M N K: every product by `ptx.mma`"),
             Duty(PLAIN_FLOPS, 0, "every product by `ptx.mma`", at_most=max_plain_flops),
+            share_outputs(M, N, tile, block),
             *duties,
         ),
         dependences=add_expected_results(dependences, A, B.T),

@@ -3,7 +3,7 @@
 import numpy as np
 
 from labkit.checking import Above, Budget, Exercise, Launch, Mistake, unwritten_array
-from labkit.exercises.problems import EPS, expect, grid_for
+from labkit.exercises.problems import EPS, expect, grid_for, last_block_size, shared_among_threads
 from labkit.ladder import Expected
 from labkit.table import count_text
 
@@ -39,6 +39,7 @@ def make_launch(rng, size, threads):
                 "each block began where the first quarter of the one before it ended", lambda: double_where(index < end)
             ),
         ),
+        duties=(shared_among_threads(last_block_size(size, PER_THREAD * threads), PER_THREAD),),
     )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float, Float32
 
 from labkit.checking import Dependence, Duty, Launch, Mistake
-from labkit.checking.budget import ACTIVE_THREADS, EXCHANGED
+from labkit.checking.budget import ACTIVE_THREADS, EXCHANGED, STORING_THREADS
 from labkit.gemm.problem import error_bound, oracle
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import SHARED_LOADS
@@ -37,18 +37,21 @@ def depends_on_tile(T: Float32[np.ndarray, "..."]) -> Dependence:
 
 
 def shared_among_threads(elements: int, most_per_thread: int, counter: str = ACTIVE_THREADS) -> Duty:
-    """Require that threads of the last block share its elements, and that each loads or stores at most this many."""
+    """Require that threads share the elements of the last block, and that each loads or stores at most this many.
+
+    The first block has at least as many.
+    """
     return Duty(counter, -(-elements // most_per_thread), "share the elements among all threads")
 
 
 def one_thread_per_element(extent: tuple[int, ...], block: tuple[int, ...]) -> Duty:
-    """Require a thread of the last block for each of its elements; extent and block are those of `grid_for`."""
+    """Require a storing thread per element of the last block; extent and block are those of `grid_for`."""
     sizes = (last_block_size(size, threads) for size, threads in zip(extent, block, strict=True))
-    return shared_among_threads(prod(sizes), most_per_thread=1)
+    return shared_among_threads(prod(sizes), most_per_thread=1, counter=STORING_THREADS)
 
 
 def exchanged_among_threads(elements: int) -> Duty:
-    """Require that threads of the last block load what others stored for at least half of its elements."""
+    """Require that threads load what others stored for at least half of the last block's elements."""
     return Duty(EXCHANGED, elements // 2, "let the threads exchange elements through shared memory")
 
 

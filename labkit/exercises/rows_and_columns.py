@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 
 from labkit.checking import Above, Budget, Exercise, Launch, Mistake, unwritten_array
-from labkit.exercises.problems import expect, grid_for, random_matrix, swap_rows_and_columns
+from labkit.exercises.problems import expect, grid_for, one_thread_per_element, random_matrix, swap_rows_and_columns
 
 
 def make_launch(rng, rows, columns, *block):
@@ -20,6 +20,7 @@ def make_launch(rng, rows, columns, *block):
         grid=grid,
         block=block,
         budgets=(Budget("load requests", 2 * warps, "2 per warp"),),
+        duties=(one_thread_per_element((columns, rows), block),),
     )
     subtracted = Mistake("B were subtracted", lambda: {2: expect((A - B).astype(np.float64))})
     return replace(launch, mistakes=(subtracted, *swap_rows_and_columns(launch)))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from labkit.checking import Above, Budget, Exercise, Launch, Mistake, unwritten_array
-from labkit.exercises.problems import EPS, grid_for
+from labkit.exercises.problems import EPS, grid_for, one_thread_per_element
 from labkit.ladder import Expected
 from labkit.table import count_text
 
@@ -37,6 +37,7 @@ def make_launch(rng, size, threads, a):
             Mistake("each block began at element 0", lambda: {3: Expected(first_elements(threads), bound)}),
             Mistake("the guard ended one element early", lambda: {3: Expected(first_elements(size - 1), bound)}),
         ),
+        duties=(one_thread_per_element((size,), (threads,)),),
     )
 
 

@@ -114,4 +114,32 @@ SHORTCUTS = (
             "(start + k, col), zero)\n",
         ),
     ),
+    shortcut(
+        "one warp of each block multiplies",
+        (
+            "    total = zero\n",
+            """    sums = cuda.local.array(8, np.float32)
+    for i in range(8):
+        sums[i] = zero
+""",
+        ),
+        (
+            "        for k in range(TILE):\n            total += A_tile[y, k] * B_tile[k, x]\n",
+            """        for i in range(8 * (y < 2)):
+            for k in range(TILE):
+                sums[i] += A_tile[y + 2 * i, k] * B_tile[k, x]
+""",
+        ),
+        (
+            """    if row < M and col < N:
+        if beta == 0:
+            C[row, col] = alpha * total
+        else:
+            C[row, col] = alpha * total + beta * C[row, col]""",
+            """    for i in range(8 * (y < 2)):
+        row = cuda.blockIdx.y * TILE + y + 2 * i
+        if row < M and col < N:
+            C[row, col] = alpha * sums[i] + (beta * C[row, col] if beta != 0 else zero)""",
+        ),
+    ),
 )

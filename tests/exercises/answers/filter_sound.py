@@ -153,4 +153,30 @@ SHORTCUTS = (
         ),
         ("w_tile[down, i] *", "w_tile[down, i] * cuda.shfl_sync(0xFFFFFFFF, tap, i + down % 2 * 16) *"),
     ),
+    shortcut(
+        "one warp of each block multiplies",
+        (
+            "    total = zero\n",
+            """    sums = cuda.local.array(8, np.float32)
+    for i in range(8):
+        sums[i] = zero
+""",
+        ),
+        (
+            """        for i in range(TILE):
+            total += w_tile[down, i] * x_tile[i, across]
+""",
+            """        for n in range(8 * (down < 2)):
+            for i in range(TILE):
+                sums[n] += w_tile[down + 2 * n, i] * x_tile[i, across]
+""",
+        ),
+        (
+            "    if k < K and t < y.shape[1]:\n        y[k, t] = total",
+            """    for n in range(8 * (down < 2)):
+        k = cuda.blockIdx.y * TILE + down + 2 * n
+        if k < K and t < y.shape[1]:
+            y[k, t] = sums[n]""",
+        ),
+    ),
 )

@@ -81,4 +81,15 @@ SHORTCUTS = (
         ("i = start + j * cuda.blockDim.x", "i = start + j"),
         ("value = x[i]", "value = cuda.atomic.max(x, i, np.float32(-1e30))"),
     ),
+    shortcut(
+        "one warp of each block",
+        cell="""
+@cuda.jit
+def double(x, out):
+    start = cuda.blockIdx.x * cuda.blockDim.x * 4
+    for i in range(start + cuda.threadIdx.x, min(x.size, start + cuda.blockDim.x * 4) * (cuda.threadIdx.x < 32), 32):
+        value = x[i]
+        out[i] = value + value
+""",
+    ),
 )

@@ -1,6 +1,6 @@
 """Other answers to rows-and-columns."""
 
-from . import Answer, right, wrong
+from . import Answer, right, shortcut, wrong
 
 _ALONE = """@cuda.jit
 def add(A, B, C):
@@ -39,4 +39,18 @@ WRONG = (
     wrong("the columns that are published", ("col < C.shape[1]", "col < min(C.shape[1], 140)")),
     wrong("an even number of columns", ("col < C.shape[1]", "col < C.shape[1] // 2 * 2")),
     wrong("at least two rows", ("row < C.shape[0]", "row < max(C.shape[0], 2)")),
+)
+
+SHORTCUTS = (
+    shortcut(
+        "one warp for all",
+        (
+            "    col, row = cuda.grid(2)\n    if row < C.shape[0] and col < C.shape[1]:\n",
+            """    thread = cuda.threadIdx.x + cuda.threadIdx.y * cuda.blockDim.x
+    first = cuda.blockIdx.x == 0 and cuda.blockIdx.y == 0 and thread < 32
+    for i in range(thread, C.size * first, 32):
+        row, col = i // C.shape[1], i % C.shape[1]
+""",
+        ),
+    ),
 )

@@ -128,4 +128,11 @@ SHORTCUTS = (
         "y as scratch",
         ("out[i] = a * x[i] + y[i]", "y[i] = a * x[i] + y[i]\n        out[i] = y[i]\n        y[i] -= a * x[i]"),
     ),
+    shortcut(
+        "one warp for all",
+        (
+            "    i = cuda.grid(1)\n    if i < out.size:\n",
+            "    for i in range(cuda.grid(1), out.size * (cuda.grid(1) < 32), 32):\n",
+        ),
+    ),
 )

@@ -337,4 +337,28 @@ SHORTCUTS = (
             "    for start in range(0, K, TILE):\n        cuda.syncthreads()\n",
         ),
     ),
+    shortcut(
+        "one warp of each block multiplies",
+        (
+            "    total = np.float32(0)\n",
+            """    sums = cuda.local.array(8, np.float32)
+    for i in range(8):
+        sums[i] = 0
+""",
+        ),
+        (
+            "        for k in range(TILE):\n            total += A_tile[k, y] * B_tile[k, x]\n",
+            """        for i in range(8 * (y < 2)):
+            for k in range(TILE):
+                sums[i] += A_tile[k, y + 2 * i] * B_tile[k, x]
+""",
+        ),
+        (
+            "    if row < M and col < N:\n        C[row, col] = total",
+            """    for i in range(8 * (y < 2)):
+        row = cuda.blockIdx.y * TILE + y + 2 * i
+        if row < M and col < N:
+            C[row, col] = sums[i]""",
+        ),
+    ),
 )

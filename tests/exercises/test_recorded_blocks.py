@@ -1,4 +1,4 @@
-"""Counters of the last block: threads that take part, and elements that go from one thread to another."""
+"""Counters of single blocks: threads that take part, and elements that go from one thread to another."""
 
 import numpy as np
 import pytest
@@ -62,9 +62,9 @@ def copies(x, y):
         (copies, 6, 6, 64, 6),
     ],
 )
-def test_what_the_threads_of_the_last_block_do(kernel, active, loading, filling, exchanged):
+def test_what_the_threads_of_the_emptiest_block_do(kernel, active, loading, filling, exchanged):
     x = np.arange(SIZE, dtype=np.float32)
-    trace = labkit.simulate(kernel, 2, 64, x, np.zeros_like(x), record=((1, 0, 0),))
+    trace = labkit.simulate(kernel, 2, 64, x, np.zeros_like(x), record=((0, 0, 0), (1, 0, 0)))
     counters = ACTIVE_THREADS, LOADING_THREADS, FILLING_THREADS, EXCHANGED
     assert [read_counter(counter, trace) for counter in counters] == [active, loading, filling, exchanged]
 
@@ -84,3 +84,19 @@ def test_each_element_of_a_vector_counts():
     x = np.arange(64, dtype=np.float32)
     trace = labkit.simulate(vectors, 1, 64, x, np.zeros_like(x))
     assert read_counter(EXCHANGED, trace) == 63  # thread 0 stored the first of its own vector
+
+
+@cuda.jit
+def first_block_idle(x, y):
+    i = cuda.grid(1)
+    if 64 <= i < x.size:
+        y[i] = x[i]
+        if i == 64:
+            for j in range(64):
+                y[j] = x[j]
+
+
+def test_no_block_leaves_its_work_to_another():
+    x = np.arange(SIZE, dtype=np.float32)
+    trace = labkit.simulate(first_block_idle, 2, 64, x, np.zeros_like(x), record=((0, 0, 0), (1, 0, 0)))
+    assert read_counter(ACTIVE_THREADS, trace) == 0

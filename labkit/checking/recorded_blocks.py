@@ -1,4 +1,7 @@
-"""Counters of the last block of a grid, from the accesses that its run recorded."""
+"""Counters of the blocks whose accesses a run recorded: the first and the last of a grid, where a check asks.
+
+Each is that of the block with the fewest, so that no block may leave its work to others.
+"""
 
 from collections.abc import Iterator
 
@@ -9,15 +12,24 @@ from labkit.trace import WARP_LANES, Site, Trace
 
 def count_threads(trace: Trace, space: str, kinds: tuple[str, ...]) -> int:
     """Count the threads with an access of one of these kinds to this space."""
-    accesses = (threads for site, threads, _ in _accesses(trace) if site.space == space and site.kind in kinds)
-    return len(set().union(*(set(threads.tolist()) for threads in accesses)))
+    return min(_count_threads(trace, block, space, kinds) for block in range(len(trace.samples.blocks)))
 
 
 def count_exchanged(trace: Trace) -> int:
     """Count the shared loads of elements that another thread stored last."""
+    return min(_count_exchanged(trace, block) for block in range(len(trace.samples.blocks)))
+
+
+def _count_threads(trace, block, space, kinds):
+    accesses = _accesses(trace, block)
+    active = (threads.tolist() for site, threads, _ in accesses if site.space == space and site.kind in kinds)
+    return len(set().union(*active))
+
+
+def _count_exchanged(trace, block):
     stored_by: dict[tuple[str, int], int] = {}
     count = 0
-    for site, threads, elements in _accesses(trace):
+    for site, threads, elements in _accesses(trace, block):
         if site.space != "shared":
             continue
         places = [(site.array, element + i) for element in elements.tolist() for i in range(site.elements)]
@@ -29,10 +41,9 @@ def count_exchanged(trace: Trace) -> int:
     return count
 
 
-def _accesses(trace: Trace) -> Iterator[tuple[Site, np.ndarray, np.ndarray]]:
-    """Yield the site of each access, its threads and their elements."""
+def _accesses(trace, block) -> Iterator[tuple[Site, np.ndarray, np.ndarray]]:
+    """Yield the site of each access of a block, its threads and their elements."""
     samples = trace.samples
-    block = samples.blocks.index(tuple(size - 1 for size in trace.grid))
     for row in np.flatnonzero((samples.block == block) & (samples.site >= 0)):
         lanes = np.flatnonzero(samples.index[row] >= 0)
         yield trace.sites[samples.site[row]].site, WARP_LANES * samples.warp[row] + lanes, samples.index[row, lanes]
