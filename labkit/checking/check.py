@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit.checking.budget import FLOAT64, Budget, find_worst_site, read_counter, read_site_counter
+from labkit.checking.budget import FLOAT64, Budget, find_worst_site, read_counter, read_site_counter, split_unit
 from labkit.checking.compare import Difference, find_wrong_output
 from labkit.checking.exercise import Exercise, Launch, Questions
 from labkit.checking.own_code import collect_helpers, explain_foreign_function, find_foreign_helper
@@ -216,10 +216,16 @@ def _run_disturbed(kernel, launch, args, disturbance) -> Trace | None:
 def _describe_first_run(launch, trace):
     """Return lines on what the first run used of its budgets, and on the simulator's advice."""
     budgets = [budget for budget in launch.budgets if budget.at_most]
-    scores = [f"{read_counter(b.counter, trace):,} of {b.at_most:,} {b.counter}" for b in budgets]
+    scores = [_describe_score(budget, trace) for budget in budgets]
     advice = [finding.message for finding in trace.findings if finding.kind in ADVICE]
     lines = [f"Used on the first of them: {', '.join(scores)}."] if scores else []
     return [*lines, *(f"Advice: {message}" for message in advice[:1])]
+
+
+def _describe_score(budget, trace):
+    unit, counter = split_unit(budget.counter)
+    count = f"{read_counter(budget.counter, trace):,}{unit}"
+    return f"{count} {counter} (at most {budget.at_most:,}%)" if unit else f"{count} of {budget.at_most:,} {counter}"
 
 
 def _check_inputs(launch, trace, names):
@@ -279,9 +285,10 @@ def _check_budgets(launch, trace):
 
 def _explain_overrun(budget: Budget, count: int, trace: Trace | LoopTrace) -> tuple[str, int | None]:
     """Return the message on an exceeded budget, and the line that uses most of it."""
+    unit, counter = split_unit(budget.counter)
     message = (
-        f"The result is right, but not within the budget: {count:,} {budget.counter}, "
-        f"and at most {budget.at_most:,} are allowed ({budget.formula})."
+        f"The result is right, but not within the budget: {count:,}{unit} {counter}, "
+        f"and at most {budget.at_most:,}{unit} are allowed ({budget.formula})."
     )
     if budget.counter == FLOAT64:
         finding = next((finding for finding in trace.findings if finding.kind == "float64"), None)

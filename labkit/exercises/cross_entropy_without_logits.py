@@ -16,8 +16,8 @@ SECTOR = 8  # numbers per sector
 def make_launch(rng, rows, words):
     X, W = random_queries_and_keys(rng, rows, words)
     targets = np.where(rng.random(rows) < IGNORED_SHARE, -1, rng.integers(words, size=rows)).astype(np.int32)
-    counted = rng.permutation(rows)[:2]  # one of them has word 0, which is a target like any other
-    targets[counted] = (rng.integers(words), 0)[: len(counted)]
+    counted = rng.permutation(rows)[:2]  # one of the last words, and word 0, are targets like any other
+    targets[counted] = (words - 1 - rng.integers(-(-words // 8)), 0)[: len(counted)]
     logits = X.astype(float) @ W.T
     row_max = logits.max(1)
     distances = row_max[:, None] - logits
@@ -28,7 +28,7 @@ def make_launch(rng, rows, words):
     roundings = 4 * np.abs(logits).max(1) + 2 * words + 32 + 2 * (weights * distances).sum(1) / row_sum + loss
     log_sum = np.log(row_sum)
 
-    def expect_loss(loss, is_counted=targets >= 0, other=0):
+    def expect_loss(loss, is_counted=targets >= 0, other=0.0):
         """Expect a loss for the rows that count, and another value for the others."""
         return {3: Expected(np.where(is_counted, loss, other), EPS * roundings * (is_counted | (targets < 0)))}
 

@@ -1,5 +1,7 @@
 """Scaling, a residual and ReLU in one pass, with channels last."""
 
+from typing import Any
+
 import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, Mistake, unwritten_array
@@ -20,7 +22,7 @@ def make_launch(rng, rows, channels):
     variance64 = variance.astype(float)
     root = np.sqrt(variance64 + eps)
 
-    def expect_y(divisor=root, before=0, after=z, rectify=True):
+    def expect_y(divisor=root, before: Any = 0, after: Any = z, rectify=True):
         """Expect y with `before` added to x, and `after` to what is scaled."""
         with np.errstate(divide="ignore", invalid="ignore"):
             scale = weight / divisor

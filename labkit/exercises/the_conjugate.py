@@ -1,6 +1,7 @@
 """The product of two spectra of real lines, from their stored halves to all bins."""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ def make_launch(rng, lines, points, turned):
     x, w = (spectrum[..., 0] + 1j * spectrum[..., 1].astype(np.float64) for spectrum in (X, W))
     half = x * (w if turned else w.conj())
 
-    def expect_spectrum(half, mirror=np.conj):
+    def expect_spectrum(half: Any, mirror: Any = np.conj):
         """Expect all bins if `mirror` makes the upper ones of the lower ones."""
         upper = slice(points - points // 2 - 1, 0, -1)
         spectrum = np.concatenate((half, mirror(half[:, upper])), 1)

@@ -278,3 +278,9 @@ def test_an_answer_that_is_no_text_of_its_own_gets_a_sentence():
     named = eval("lambda rows, limit_bytes: None")
     named.__name__ = "fitting"
     assert "define it with `def`" in check("what-fits", named).message
+
+
+def test_a_share_is_told_in_percent():
+    solved = check("gemm-and-gelu", function("gemm-and-gelu", cell("gemm-and-gelu")), seed=1)
+    assert "% of the shared loads with no copy in flight (at most " in solved.message
+    assert " % " not in solved.message
