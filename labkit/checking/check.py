@@ -216,16 +216,10 @@ def _run_disturbed(kernel, launch, args, disturbance) -> Trace | None:
 def _describe_first_run(launch, trace):
     """Return lines on what the first run used of its budgets, and on the simulator's advice."""
     budgets = [budget for budget in launch.budgets if budget.at_most]
-    scores = [_describe_score(budget, trace) for budget in budgets]
+    scores = [f"{read_counter(b.counter, trace):,} of {b.at_most:,} {b.counter}" for b in budgets]
     advice = [finding.message for finding in trace.findings if finding.kind in ADVICE]
     lines = [f"Used on the first of them: {', '.join(scores)}."] if scores else []
     return [*lines, *(f"Advice: {message}" for message in advice[:1])]
-
-
-def _describe_score(budget, trace):
-    unit, counter = split_unit(budget.counter)
-    count = f"{read_counter(budget.counter, trace):,}{unit}"
-    return f"{count} {counter} (at most {budget.at_most:,}%)" if unit else f"{count} of {budget.at_most:,} {counter}"
 
 
 def _check_inputs(launch, trace, names):

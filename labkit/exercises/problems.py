@@ -52,7 +52,7 @@ def last_block_size(size: int, block: int) -> int:
 def swap_rows_and_columns(launch: Launch) -> tuple[Mistake, ...]:
     """Make the mistake by which the grid's x counts the rows of the output; none if it covers the output so, too."""
     ((position, expected),) = launch.outputs.items()
-    rows, columns = np.array(launch.grid) * launch.block
+    rows, columns = (launch.grid[axis] * launch.block[axis] for axis in range(2))
     row, column = np.indices(expected.value.shape, sparse=True)
     is_covered = (row < rows) & (column < columns)
     if is_covered.all():

@@ -21,7 +21,7 @@ def make_launch(rng, lines, points, turned):
     def expect_spectrum(half: Any, mirror: Any = np.conj):
         """Expect all bins if `mirror` makes the upper ones of the lower ones."""
         upper = slice(points - points // 2 - 1, 0, -1)
-        spectrum = np.concatenate((half, mirror(half[:, upper])), 1)
+        spectrum: Any = np.concatenate((half, mirror(half[:, upper])), 1)
         assert spectrum.shape == (lines, points)
         sizes = np.abs(x) * np.abs(w)
         bound = 16 * EPS * np.concatenate((sizes, sizes[:, upper]), 1)
