@@ -56,6 +56,11 @@ class Budget:
 NO_FLOAT64 = Budget(FLOAT64, 0, "the matrices are float32, and a GPU is 2 to 64 times slower in float64")
 
 
+def split_unit(counter: str) -> tuple[str, str]:
+    """Return the unit that follows the number of a counter, "%" or "", and what is counted."""
+    return ("%", counter[1:].strip()) if counter.startswith("%") else ("", counter)
+
+
 def read_counter(counter: str, trace: Trace | LoopTrace) -> int:
     """Return a counter of the whole launch."""
     counters: Any = trace.counters  # those of a loop are fewer, and no exercise on one has a budget of the others

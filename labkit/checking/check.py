@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit.checking.budget import FLOAT64, Budget, find_worst_site, read_counter, read_site_counter
+from labkit.checking.budget import FLOAT64, Budget, find_worst_site, read_counter, read_site_counter, split_unit
 from labkit.checking.compare import Difference, find_wrong_output
 from labkit.checking.exercise import Exercise, Launch, Questions
 from labkit.checking.in_child import Allowance
@@ -286,9 +286,10 @@ def _check_budgets(launch, trace):
 
 def _explain_overrun(budget: Budget, count: int, trace: Trace | LoopTrace) -> tuple[str, int | None]:
     """Return the message on an exceeded budget, and the line that uses most of it."""
+    unit, counter = split_unit(budget.counter)
     message = (
-        f"The result is right, but not within the budget: {count:,} {budget.counter}, "
-        f"and at most {budget.at_most:,} are allowed ({budget.formula})."
+        f"The result is right, but not within the budget: {count:,}{unit} {counter}, "
+        f"and at most {budget.at_most:,}{unit} are allowed ({budget.formula})."
     )
     if budget.counter == FLOAT64:
         finding = next((finding for finding in trace.findings if finding.kind == "float64"), None)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, Mistake, unwritten_array
 from labkit.exercises.problems import expect, last_block_size, shared_among_threads
 from labkit.table import count_text
 
@@ -19,6 +19,14 @@ def make_launch(rng, N, C, pixels, V):
     x = np.where((channel < C) & (rng.random(x.shape) < 0.95), x, np.float32(0))  # some zeros are data
     y = np.where(channel < C, x + np.append(bias, np.zeros(V, np.float32))[channel], 0)
     warps = -(-x.size // 32)
+    i = np.arange(x.size)
+    group, lane = i // (pixels * V), i % V
+
+    def add_bias(c, pads=True):
+        """Expect y if element i has the bias of channel c, and zeros for channels that are not there."""
+        y = x.ravel() + bias[np.minimum(c, C - 1)]
+        return {2: expect(np.where((c < C) | (not pads), y, np.float32(0)).astype(float))}
+
     return Launch(
         label=f"{count_text(N, 'image')}, {count_text(C, 'channel')}, {count_text(pixels, 'pixel')}, V = {V}",
         args=(x.ravel(), bias, unwritten_array((x.size,)), V, pixels),
@@ -37,6 +45,15 @@ def make_launch(rng, N, C, pixels, V):
             NO_FLOAT64,
         ),
         duties=(shared_among_threads(last_block_size(x.size, THREADS), most_per_thread=1),),
+        mistakes=(
+            Mistake("channels came first", lambda: add_bias(i // pixels % C)),
+            Mistake("channels came last, without groups", lambda: add_bias(i % C)),
+            Mistake("an image had C groups", lambda: add_bias(group % C * V + lane)),
+            Mistake("there were one image", lambda: add_bias(group * V + lane)),
+            Mistake("all channels of a group had one bias", lambda: add_bias(group % groups * V)),
+            Mistake("all groups had the bias of the first", lambda: add_bias(lane)),
+            Mistake("the last bias were added to the padding", lambda: add_bias(group % groups * V + lane, False)),
+        ),
     )
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, Mistake, unwritten_array
 from labkit.exercises.problems import EPS, grid_for, one_thread_per_element
 from labkit.ladder import Expected
 
@@ -12,9 +12,20 @@ RUN, TAPS = 4, 3  # outputs of a thread, and rows and columns of a filter
 
 def make_launch(rng, H, W, C):
     x, w = rng.standard_normal((H, W, C), np.float32), rng.standard_normal((TAPS, TAPS, C), np.float32)
-    padded = np.pad(x, ((1, 1), (1, 1), (0, 0))).astype(float)
-    windows = np.lib.stride_tricks.sliding_window_view(padded, (TAPS, TAPS), (0, 1))
-    value, size = np.einsum("hwcrs,rsc->hwc", windows, w), np.einsum("hwcrs,rsc->hwc", abs(windows), abs(w))
+
+    def convolve(w, before=1, is_left_out=None):
+        """Expect y for taps that begin `before` the pixel; `is_left_out` marks columns of y and taps of a row."""
+        padded = np.pad(x, ((before, 2 - before), (before, 2 - before), (0, 0))).astype(float)
+        windows = np.lib.stride_tricks.sliding_window_view(padded, (TAPS, TAPS), (0, 1))
+        if is_left_out is not None:
+            windows = np.where(is_left_out[:, None, None, :], 0, windows)
+        value, size = np.einsum("hwcrs,rsc->hwc", windows, w), np.einsum("hwcrs,rsc->hwc", abs(windows), abs(w))
+        return {2: Expected(value, TAPS * TAPS * EPS * size)}
+
+    def is_tap(place, tap):
+        """Mark a tap of the outputs at one place of each run."""
+        return (np.arange(W)[:, None] % RUN == place) & (np.arange(TAPS) == tap)
+
     grid = *grid_for((C, W), (LANES, RUNS * RUN)), H
     runs = [range(first - 1, first + RUN + 1) for first in range(0, grid[1] * RUNS * RUN, RUN)]
     pixels = sum(col in range(W) for run in runs for col in run)  # of a row, by all its runs
@@ -23,7 +34,7 @@ def make_launch(rng, H, W, C):
     return Launch(
         label=f"an image of {H} x {W} pixels and {C} channel{'s' * (C > 1)}",
         args=(x, w, unwritten_array((H, W, C))),
-        outputs={2: Expected(value, TAPS * TAPS * EPS * size)},
+        outputs=convolve(w),
         grid=grid,
         block=(LANES, RUNS),
         budgets=(
@@ -37,6 +48,13 @@ def make_launch(rng, H, W, C):
             NO_FLOAT64,
         ),
         duties=(one_thread_per_element((C, -(-W // RUN)), (LANES, RUNS)),),
+        mistakes=(
+            Mistake("there were no padding above and on the left", lambda: convolve(w, 0)),
+            Mistake("the filter were turned", lambda: convolve(w[::-1, ::-1])),
+            Mistake("the left and the right tap were exchanged", lambda: convolve(w[:, ::-1])),
+            Mistake("the pixel after a run were left out", lambda: convolve(w, 1, is_tap(RUN - 1, 2))),
+            Mistake("the first output of a run had no middle tap", lambda: convolve(w, 1, is_tap(0, 1))),
+        ),
     )
 
 

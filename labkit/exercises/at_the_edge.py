@@ -2,13 +2,14 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, Mistake, unwritten_array
 from labkit.conv.winograd.problem import Forward2x2
 from labkit.conv.winograd.transforms import as_float32, transforms
-from labkit.exercises.problems import grid_for, one_thread_per_element
+from labkit.exercises.problems import convolve, grid_for, one_thread_per_element
 from labkit.ladder import Expected
 
 BLOCK = 8, 4
+WINOGRAD_ERROR = 8  # of a Winograd tile, compared with that of a direct sum
 G = as_float32(transforms(2, 3).G)
 
 
@@ -18,6 +19,11 @@ def make_launch(rng, H, W, pad):
     x, w, y, _ = problem.operands(seed=int(rng.integers(2**31)))
     (expected,) = problem.expected((x, w, y, problem)).values()
     P, Q = problem.P, problem.Q
+
+    def begin_at(top, left):
+        y = convolve(x[0], w, (P, Q), (1, 1), (top, left))
+        return {2: Expected(y.value[0], WINOGRAD_ERROR * y.bound[0] + expected.bound[0, 0])}
+
     tiles = -(-P // 2), -(-Q // 2)
     grid = grid_for(tiles[::-1], BLOCK)
     x_loads = np.prod([_count_inside(size, count, pad) for size, count in zip((H, W), tiles, strict=True)]).item()
@@ -39,6 +45,11 @@ def make_launch(rng, H, W, pad):
             NO_FLOAT64,
         ),
         duties=(one_thread_per_element(tiles[::-1], BLOCK),),
+        mistakes=(
+            Mistake("rows were moved by pad to the other side", lambda: begin_at(-pad, pad)),
+            Mistake("rows had no pad", lambda: begin_at(0, pad)),
+        )
+        * (pad > 0),
     )
 
 

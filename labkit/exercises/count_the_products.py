@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import Above, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import Above, Budget, Exercise, Launch, Mistake, unwritten_array
 from labkit.exercises.problems import expect, grid_for, one_thread_per_element
 
 BLOCK = (32,)
@@ -24,14 +24,42 @@ def make_launch(rng, layers, max_rows):
     tied = slice(layers - layers // 8, layers)
     P[tied], Q[tied], R[tied] = rng.permutation(_find_ties())[: layers // 8].T
     counts = _count_products(P, Q, R)
+    all_sides = np.arange(1, LARGEST_TILE + 1)
+    m = all_sides[:, None]
+    tiles = -(-P // m) * -(-Q // m)
+
+    def mistake(cause, wrong, first=2):
+        """Make a mistake in the products of tiles from a side on."""
+        return Mistake(cause, lambda: choose(np.where(m < first, counts, wrong)))
+
+    def choose(counts, sides=all_sides):
+        return {3: expect(counts.min(axis=0).astype(float)), 4: expect(sides[counts.argmin(axis=0)].astype(float))}
+
+    even = np.array([0, *range(1, LARGEST_TILE, 2)])
+    right = choose(counts)
     return Launch(
         label=f"{layers} layer{'s'[: layers > 1]}",
         args=(P, Q, R, unwritten_array((layers,), np.int32), unwritten_array((layers,), np.int32)),
-        outputs={3: expect(counts.min(axis=0)), 4: expect(counts.argmin(axis=0) + 1)},
+        outputs=right,
         grid=grid_for((layers,), BLOCK),
         block=BLOCK,
         budgets=(Budget("global stores", 2 * layers, "two numbers per layer"),),
         duties=(one_thread_per_element((layers,), BLOCK),),
+        mistakes=(
+            mistake("tiles at the edge were left out", (P // m) * (Q // m) * (m + R - 1) ** 2),
+            mistake("the number of tiles were P * Q / m^2, rounded down", P * Q // m**2 * (m + R - 1) ** 2),
+            mistake("a tile had m * m products", tiles * m**2),
+            mistake("a tile had m + R - 1 products", tiles * (m + R - 1)),
+            mistake("R were always 3", tiles * (m + 2) ** 2),
+            Mistake(
+                "the largest m of those that are as good were chosen", lambda: choose(counts[::-1], all_sides[::-1])
+            ),
+            Mistake("m were 1 or even", lambda: choose(counts[even], all_sides[even])),
+            Mistake("m ended at 5", lambda: choose(counts[:5])),
+            Mistake("m were always 1", lambda: choose(counts[:1])),
+            Mistake("m were always 6", lambda: choose(counts[5:], all_sides[5:])),
+            Mistake("the two results were exchanged", lambda: {3: right[4], 4: right[3]}),
+        ),
     )
 
 

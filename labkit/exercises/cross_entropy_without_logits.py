@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import LOCAL_NUMBERS, SHARED_BYTES
 from labkit.exercises.exact_scores import HEAD_DIM, random_queries_and_keys
 from labkit.exercises.problems import EPS
@@ -16,7 +16,8 @@ SECTOR = 8  # numbers per sector
 def make_launch(rng, rows, words):
     X, W = random_queries_and_keys(rng, rows, words)
     targets = np.where(rng.random(rows) < IGNORED_SHARE, -1, rng.integers(words, size=rows)).astype(np.int32)
-    targets[rng.integers(rows)] = rng.integers(words)
+    counted = rng.permutation(rows)[:2]  # one of the last words, and word 0, are targets like any other
+    targets[counted] = (words - 1 - rng.integers(-(-words // 8)), 0)[: len(counted)]
     logits = X.astype(float) @ W.T
     row_max = logits.max(1)
     distances = row_max[:, None] - logits
@@ -25,6 +26,12 @@ def make_launch(rng, rows, words):
     loss = np.where(targets < 0, 0, row_max + np.log(row_sum) - logits[np.arange(rows), targets])
     # of row_max and the logit, the sum, its exponentials (32 and their exponents) and the loss
     roundings = 4 * np.abs(logits).max(1) + 2 * words + 32 + 2 * (weights * distances).sum(1) / row_sum + loss
+    log_sum = np.log(row_sum)
+
+    def expect_loss(loss, is_counted=targets >= 0, other=0.0):
+        """Expect a loss for the rows that count, and another value for the others."""
+        return {3: Expected(np.where(is_counted, loss, other), EPS * roundings * (is_counted | (targets < 0)))}
+
     blocks = -(-rows // ROWS)
     return Launch(
         label=f"{rows} row{'s' * (rows > 1)} and {words} word{'s' * (words > 1)}",
@@ -53,6 +60,13 @@ def make_launch(rng, rows, words):
             Budget(LOCAL_NUMBERS, 32, "32: there may be any number of words"),
             Budget(SHARED_BYTES, 2048, "2 KB: there may be any number of words"),
             NO_FLOAT64,
+        ),
+        mistakes=(
+            Mistake("rows without a target had a loss", lambda: expect_loss(loss, other=row_max + log_sum)),
+            Mistake("rows without a target were not stored", lambda: expect_loss(loss, other=np.nan)),
+            Mistake("word 0 were no target", lambda: expect_loss(loss, targets > 0)),
+            Mistake("the loss had the opposite sign", lambda: expect_loss(-loss)),
+            Mistake("the maximum and the target's logit were left out", lambda: expect_loss(log_sum)),
         ),
     )
 

@@ -16,16 +16,17 @@ def make_launch(rng, M, N, K):
     once = Budget(TENSOR_FLOPS, 2 * M * N * K, "2 M N K: each product once")
     launch = make_tensor_core_launch(rng, M, N, K, tile=(16, 8), block=(32,), budgets=(once,))
     launch = add_mistakes_in_fragments(launch)
-    return replace(launch, mistakes=(*launch.mistakes, *mistakes_in_sums(*launch.args[:2], launch.outputs[2])))
+    return replace(launch, mistakes=(*launch.mistakes, *mistakes_in_sums(launch)))
 
 
-def mistakes_in_sums(A_words, B_words, product):
+def mistakes_in_sums(launch):
     """Make usual mistakes in the four sums of each lane, and in their format."""
+    product = launch.outputs[2]
     row, column = np.indices(product.value.shape)
     is_lower = row % 16 >= 8
     swapped = row, np.where(is_lower, column ^ 1, column)
     upper = np.where(is_lower, np.nan, product.value)
-    A, B = (words.view(np.uint16).astype(np.uint32) << 16 for words in (A_words, B_words))
+    A, B = (words.view(np.uint16).astype(np.uint32) << 16 for words in launch.args[:2])
     return (
         Mistake("sums 2 and 3 were exchanged", lambda: {2: Expected(product.value[swapped], product.bound[swapped])}),
         Mistake("sums 2 and 3 were not stored", lambda: {2: Expected(upper, product.bound)}),

@@ -1,8 +1,10 @@
 """Scaling, a residual and ReLU in one pass, with channels last."""
 
+from typing import Any
+
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS
 from labkit.exercises.problems import EPS, random_matrix
 from labkit.ladder import Expected
@@ -17,15 +19,32 @@ def make_launch(rng, rows, channels):
     mean, weight, bias = random_matrix(rng, 3, channels)
     variance = (10 ** rng.uniform(-3, 2, channels) * (rng.random(channels) < 0.9)).astype(np.float32)
     eps = np.float32(10 ** rng.uniform(-5, 0))
-    scale = weight / np.sqrt(variance.astype(float) + eps)
-    size = (np.abs(x) + np.abs(mean)) * np.abs(scale) + np.abs(bias) + np.abs(z)
+    variance64 = variance.astype(float)
+    root = np.sqrt(variance64 + eps)
+
+    def expect_y(divisor=root, before: Any = 0, after: Any = z, rectify=True):
+        """Expect y with `before` added to x, and `after` to what is scaled."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scale = weight / divisor
+            value = (x.astype(float) - mean + before) * scale + bias + after
+            size = (np.abs(x) + np.abs(mean) + np.abs(before)) * np.abs(scale) + np.abs(bias) + np.abs(after)
+            return {6: Expected(np.maximum(value, 0) if rectify else value, 8 * EPS * size)}
+
+    def add_after_relu():
+        (y,) = expect_y(after=0).values()
+        return {6: Expected(y.value + z, y.bound + 8 * EPS * np.abs(z))}
+
+    def write_one_row():
+        (y,) = expect_y().values()
+        return {6: Expected(np.where(np.arange(rows)[:, None] < threads, y.value, np.nan), y.bound)}
+
     grid = -(-channels // BLOCK[0]), 1 + (rows + channels) % MAX_ROW_BLOCKS
     threads = BLOCK[1] * grid[1]  # of a column
     last_channels = channels - (grid[0] - 1) * BLOCK[0]  # channels of the last block
     return Launch(
         label=f"x and z {rows} x {channels}",
         args=(x, z, mean, variance, weight, bias, unwritten_array((rows, channels)), eps),
-        outputs={6: Expected(np.maximum((x.astype(float) - mean) * scale + bias + z, 0), 8 * EPS * size)},
+        outputs=expect_y(),
         grid=grid,
         block=BLOCK,
         budgets=(
@@ -41,6 +60,16 @@ def make_launch(rng, rows, channels):
         ),
         # Two threads of each channel, at least, where there are enough rows to share.
         duties=(Duty(ACTIVE_THREADS, 2 * last_channels, "share the rows among all threads"),) * (rows >= 4 * threads),
+        mistakes=(
+            Mistake("z were added after the ReLU", add_after_relu),
+            Mistake("there were no ReLU", lambda: expect_y(rectify=False)),
+            Mistake("z were left out", lambda: expect_y(after=0)),
+            Mistake("z were scaled, too", lambda: expect_y(before=z, after=0)),
+            Mistake("there were no square root", lambda: expect_y(variance64 + eps)),
+            Mistake("eps were left out", lambda: expect_y(np.sqrt(variance64))),
+            Mistake("eps were added to the root", lambda: expect_y(np.sqrt(variance64) + eps)),
+            Mistake("each thread wrote one row", write_one_row),
+        ),
     )
 
 

@@ -11,6 +11,7 @@ from labkit.checking import (
     Duty,
     Exercise,
     Launch,
+    Mistake,
     unwritten_array,
 )
 from labkit.checking.budget import FILLING_THREADS
@@ -35,6 +36,26 @@ def make_launch(rng, N, H, W, R, S, stride, top, left):
         rows[:, : N * P * Q] = windows.transpose(4, 5, 0, 1, 2, 3).reshape(R * S, N * P * Q, CHANNELS)
         return Expected(disturb(rows).astype(float), np.zeros(rows.shape))
 
+    n, p, q, tap = _split_indices(P, Q, blocks * ROWS, R * S)
+
+    def gather(h, w):
+        """Expect the pixels at h and w of image n, and zeros outside of the images."""
+        is_inside = (n < N) & (h >= 0) & (h < H) & (w >= 0) & (w < W)
+        rows = x[np.minimum(n, N - 1), np.clip(h, 0, H - 1), np.clip(w, 0, W - 1)]
+        return Expected(np.where(is_inside[..., None], rows, 0).astype(float), np.zeros(rows.shape))
+
+    def mistake(cause, h, w):
+        return Mistake(cause, lambda: {1: gather(h, w)})
+
+    def swizzle(rows_of_store):
+        """Expect the rows if vectors are stored as `rows_of_store` says and loaded at vector ^ row % 8."""
+        row, vector = np.arange(blocks * ROWS)[:, None], np.arange(CHANNELS // 4)
+        value = expect_rows(lambda rows: rows).value.reshape(R * S, blocks * ROWS, -1, 4)
+        value = value[:, row, vector ^ row % 8 ^ row % rows_of_store].reshape(R * S, blocks * ROWS, CHANNELS)
+        return {1: Expected(value, np.zeros(value.shape))}
+
+    npq, (r, s) = (n * P + p) * Q + q, (tap // S, tap % S)
+    h, w = p * stride + r - top, q * stride + s - left
     why = "load each vector with a copy, and outside of the images with a copy that reads no bytes"
     return Launch(
         label=f"{N} image{'s' * (N > 1)} of {H} x {W}, windows of {R} x {S}, stride {stride}, zeros on each side: "
@@ -56,7 +77,25 @@ def make_launch(rng, N, H, W, R, S, stride, top, left):
         dependences=(
             Dependence(COPIES, why, lambda disturbance: [expect_rows(lambda rows: disturbance.disturb(COPIES, rows))]),
         ),
+        mistakes=(
+            mistake("the padding were left out", h + top, w + left),
+            mistake("the padding were added", h + 2 * top, w + 2 * left),
+            mistake("the stride were 1", p + r - top, q + s - left),
+            mistake("the rows of a window were a stride apart", (p + r) * stride - top, w),
+            mistake("taps were counted by columns", p * stride + s - top, q * stride + r - left),
+            mistake("outputs were counted by columns", npq % P * stride + r - top, npq // P % Q * stride + s - left),
+            mistake("P and Q were exchanged", npq // P % Q * stride + r - top, npq % P * stride + s - left),
+            mistake("p went on from image to image", npq // Q * stride + r - top, w),
+            Mistake("only the reads from the tile were swizzled", lambda: swizzle(1)),
+            Mistake("the stores to the tile were swizzled over 4 rows", lambda: swizzle(4)),
+        ),
     )
+
+
+def _split_indices(P, Q, rows, taps):
+    """Return n, p, q and the tap of each row of each tap's matrix."""
+    tap, npq = np.indices((taps, rows))
+    return npq // (P * Q), npq // Q % P, npq % Q, tap
 
 
 EXERCISE = Exercise(

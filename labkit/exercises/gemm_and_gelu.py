@@ -4,9 +4,9 @@ from math import erf
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Above, Budget, Dependence, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Dependence, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import BARRIERS, EXPOSED_LOADS, LOCAL_NUMBERS, SHARED_BYTES
-from labkit.exercises.problems import EPS, grid_for, one_thread_per_element
+from labkit.exercises.problems import EPS, grid_for, multiply_transposed_tiles, one_thread_per_element
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import COPIES
 
@@ -18,8 +18,13 @@ PADDED_BYTES = 2 * TILE * (TILE + 1) * 4
 def make_launch(rng, M, N, K):
     A, B = (rng.integers(-4, 5, shape) / np.float32(4) for shape in ((M, K), (K, N)))
     A, B = A.astype(np.float32), B.astype(np.float32)  # whose products add up exactly
+    total = A.astype(float) @ B
+
+    def mistake(cause, activation):
+        return Mistake(cause, lambda: {2: Expected(activation(total), 16 * EPS * (np.abs(total) + total**2))})
+
     grid, tiles = grid_for((N, M), (TILE, TILE)), -(-K // TILE)
-    blocks = grid[0] * grid[1]
+    blocks, whole = grid[0] * grid[1], (tiles - 1) * TILE
     loads = {"A": M * K * grid[0], "B": K * N * grid[1]}
 
     def expected_results(disturbance):
@@ -29,7 +34,7 @@ def make_launch(rng, M, N, K):
     return Launch(
         label=f"A {M} x {K} times B {K} x {N}",
         args=(A, B, unwritten_array((M, N))),
-        outputs={2: gelu(A.astype(float) @ B)},
+        outputs={2: gelu(total)},
         grid=grid,
         block=(TILE, TILE),
         budgets=(
@@ -59,6 +64,18 @@ def make_launch(rng, M, N, K):
         ),
         duties=(one_thread_per_element((N, M), (TILE, TILE)),),
         dependences=(uses_copies,) if K % (2 * TILE) == 0 else (),  # otherwise zeros may pad the last tiles
+        mistakes=(
+            mistake("there were no GELU", np.array),
+            mistake("it were a ReLU", lambda x: np.maximum(x, 0)),
+            mistake(
+                "GELU were computed by tanh", lambda x: x / 2 * (1 + np.tanh(0.7978845608 * (x + 0.044715 * x**3)))
+            ),
+            mistake("GELU were computed by a sigmoid", lambda x: x / (1 + np.exp(-1.702 * x))),
+            mistake("the argument of erf were not divided by the root of 2", lambda x: gelu(x * 2**0.5).value / 2**0.5),
+            mistake("the factor 1/2 were left out", lambda x: 2 * gelu(x).value),
+            Mistake("the last tile along K were left out", lambda: {2: gelu(A[:, :whole].astype(float) @ B[:whole])}),
+            Mistake("each tile of B were transposed", lambda: {2: gelu(multiply_transposed_tiles(A, B, TILE).value)}),
+        ),
     )
 
 

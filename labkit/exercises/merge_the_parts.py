@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
 from labkit.exercises.problems import EPS, grid_for, last_block_size
 from labkit.ladder import Expected
@@ -31,6 +31,10 @@ def make_launch(rng, parts, rows):
     rescaled = totals * np.exp(valid_max - maximum)
     distances = np.where(empty, 0, rescaled * (maximum - np.where(empty, maximum, valid_max)))
     bound = EPS * ((4 * parts + 4) * rescaled.sum(0) + 2 * distances.sum(0))
+
+    def mistake(cause, merge_sums):
+        return Mistake(cause, lambda: {3: _merge_in_order(valid_max, totals, merge_sums)})
+
     return Launch(
         label=f"{count_text(parts, 'part')} of {count_text(rows, 'row')}, one thread per row",
         args=(maxima, totals, unwritten_array((rows,)), unwritten_array((rows,))),
@@ -46,7 +50,26 @@ def make_launch(rng, parts, rows):
             NO_FLOAT64,
         ),
         duties=(Duty(ACTIVE_THREADS, last_block_size(rows, BLOCK[0]), "one thread per row"),),
+        mistakes=(
+            mistake("the sum of the parts before were not rescaled", lambda s, t, alpha, beta: s + t * beta),
+            mistake("the sum of each new part were not rescaled", lambda s, t, alpha, beta: s * alpha + t),
+            mistake("only the larger sum were kept", lambda s, t, alpha, beta: np.maximum(s, t)),
+        ),
     )
+
+
+def _merge_in_order(maxima, totals, merge_sums):
+    """Merge parts one after the other; `merge_sums` makes one of two sums, for which it gets two factors."""
+    row_max, row_sum = np.full(maxima.shape[1], -np.inf), np.zeros(maxima.shape[1])
+    for its_max, its_sum in zip(maxima, totals.astype(float), strict=True):
+        larger = np.maximum(row_max, its_max)
+        base = np.where(larger > -np.inf, larger, 0)
+        merged = merge_sums(row_sum, its_sum, np.exp(row_max - base), np.exp(its_max - base))
+        is_first = row_max == -np.inf
+        row_sum = np.where(its_max == -np.inf, row_sum, np.where(is_first, its_sum, merged))
+        row_max = larger
+    spread = row_max - np.where(maxima > -np.inf, maxima, row_max).min(0)
+    return Expected(row_sum, EPS * (8 * len(maxima) + 8 + 4 * spread) * row_sum)
 
 
 EXERCISE = Exercise(

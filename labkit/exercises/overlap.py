@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import ACTIVE_THREADS
 from labkit.exercises.problems import EPS, last_block_size
 from labkit.ladder import Expected
@@ -16,10 +16,15 @@ def make_launch(rng, points, taps):
     float64s = [values.astype(np.float64) for values in (x, w)]
     value, size = np.convolve(*float64s), np.convolve(*map(np.abs, float64s))
     blocks = -(-value.size // (T - taps + 1))
+    index, bound = np.arange(value.size), 2 * T * EPS * size
+
+    def store_only(is_stored):
+        return {2: Expected(np.where(is_stored, value, np.nan), bound)}
+
     return Launch(
         label=f"{count_text(points, 'point')}, {count_text(taps, 'tap')}",
         args=(x, w, unwritten_array(value.shape)),
-        outputs={2: Expected(value, 2 * T * EPS * size)},
+        outputs={2: Expected(value, bound)},
         grid=(blocks,),
         block=(T,),
         budgets=(
@@ -28,6 +33,11 @@ def make_launch(rng, points, taps):
             NO_FLOAT64,
         ),
         duties=(Duty(ACTIVE_THREADS, last_block_size(value.size, T - taps + 1), "one point per thread"),),
+        mistakes=(
+            Mistake("tiles did not overlap", lambda: store_only(index % T <= T - taps)),
+            Mistake("one valid output of each tile were left out", lambda: store_only(index % (T - taps + 1) > 0)),
+            Mistake("y ended where x ends", lambda: store_only(index < points)),
+        ),
     )
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import Above, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import Above, Budget, Exercise, Launch, Mistake, unwritten_array
 from labkit.exercises.problems import expect, last_block_size, random_matrix, shared_among_threads
 
 THREADS = 128
@@ -13,6 +13,8 @@ def make_launch(rng, pixels, C, V):
     x = random_matrix(rng, C, pixels)
     y = np.zeros((pixels, V))
     y[:, :C] = x.T
+    is_there = np.arange(V) < C
+    last_again = x[np.minimum(np.arange(V), C - 1)].T.astype(float)
     return Launch(
         label=f"{pixels} pixel{'s' * (pixels > 1)}, {C} channel{'s' * (C > 1)}, V = {V}, blocks of {THREADS}",
         args=(x, unwritten_array(y.shape)),
@@ -25,6 +27,11 @@ def make_launch(rng, pixels, C, V):
             Budget("global stores", y.size, "V * pixels: each element once"),
             Budget("sectors stored", -(-y.size // 8), "V * pixels / 8: each sector of y once"),
         ),
+        mistakes=(
+            Mistake("the zeros were not stored", lambda: {1: expect(np.where(is_there, y, np.nan))}),
+            Mistake("the last channel came in place of the zeros", lambda: {1: expect(last_again)}),
+        )
+        * (C < V),
     )
 
 

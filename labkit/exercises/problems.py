@@ -68,7 +68,7 @@ def last_block_size(size: int, block: int) -> int:
 def swap_rows_and_columns(launch: Launch) -> tuple[Mistake, ...]:
     """Make the mistake by which the grid's x counts the rows of the output; none if it covers the output so, too."""
     ((position, expected),) = launch.outputs.items()
-    rows, columns = (blocks * threads for blocks, threads in zip(launch.grid, launch.block, strict=True))
+    rows, columns = (launch.grid[axis] * launch.block[axis] for axis in range(2))
     row, column = np.indices(expected.value.shape, sparse=True)
     is_covered = (row < rows) & (column < columns)
     if is_covered.all():
@@ -90,3 +90,30 @@ def multiply_transposed_tiles(A: Float[np.ndarray, "M K"], B: Float[np.ndarray, 
     tiles = B.reshape(len(B) // tile, tile, B.shape[1] // tile, tile)
     product = expect_product(A, tiles.swapaxes(1, 3).reshape(B.shape))
     return Expected(product.value[:M, :N], product.bound[:M, :N])
+
+
+def convolve(
+    x: Float[np.ndarray, "C H W"],
+    w: Float[np.ndarray, "K C R S"],
+    extent: tuple[int, int],
+    strides: tuple[int, int],
+    start: tuple[int, int],
+) -> Expected:
+    """Expect `extent` outputs of each filter over an image with zeros around it.
+
+    Parameters
+    ----------
+    start
+        Rows and columns by which the first window begins before the image; negative if it begins inside of it.
+    """
+    R, S = w.shape[2:]
+    around = [
+        (abs(before) + window, size * step + window)
+        for before, window, size, step in zip(start, (R, S), extent, strides, strict=True)
+    ]
+    padded = np.pad(x.astype(float), ((0, 0), *around))
+    (top, left), (row, column) = ([before - by for (before, _), by in zip(around, start, strict=True)], strides)
+    windows = np.lib.stride_tricks.sliding_window_view(padded[:, top:, left:], (R, S), (1, 2))
+    windows = windows[:, ::row, ::column][:, : extent[0], : extent[1]]
+    value, size = (np.einsum("cpqrs,kcrs->kpq", a, b) for a, b in ((windows, w), (abs(windows), abs(w))))
+    return Expected(value, w[0].size * EPS * size)

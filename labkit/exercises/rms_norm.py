@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
 from labkit.exercises.problems import EPS, random_matrix
 from labkit.ladder import Expected
@@ -16,14 +16,20 @@ def make_launch(rng, rows, columns):
     x = ((random_matrix(rng, rows, columns) + rng.uniform(-1, 1, (rows, 1))) * spread).astype(np.float32)
     x[rng.random(rows) < 0.2] = 0  # rows whose mean square is eps alone
     (weight,) = random_matrix(rng, 1, columns)
-    mean_square = (x.astype(float) ** 2).mean(1, keepdims=True)
-    y = x / np.sqrt(mean_square + eps) * weight
+    squares = x.astype(float) ** 2
+    total = squares.sum(1, keepdims=True)
+    of_warp_0 = squares[:, np.arange(columns) % THREADS < WARP].sum(1, keepdims=True)
+
+    def expect_y(divisor, weight=weight):
+        y = x / divisor * weight
+        return {2: Expected(y, (columns + 16) * EPS * np.abs(y))}
+
     shared_bytes = 4 * (columns + WARP)
     warps = rows * THREADS // WARP
     return Launch(
         label=f"x {rows} x {columns}, one block of {THREADS} threads per row",
         args=(x, weight, unwritten_array((rows, columns)), eps),
-        outputs={2: Expected(y, (columns + 16) * EPS * np.abs(y))},
+        outputs=expect_y(np.sqrt(total / columns + eps)),
         grid=(rows,),
         block=(THREADS,),
         shared_bytes=shared_bytes,
@@ -42,6 +48,14 @@ def make_launch(rng, rows, columns):
         ),
         # A thread may take 2 columns.
         duties=(Duty(ACTIVE_THREADS, min(columns, THREADS) // 2, "share the row among all threads of its block"),),
+        mistakes=(
+            Mistake("the sum were taken, not the mean", lambda: expect_y(np.sqrt(total + eps))),
+            Mistake("the sum were divided by the threads", lambda: expect_y(np.sqrt(total / THREADS + eps))),
+            Mistake("eps were left out", lambda: expect_y(np.sqrt(total / columns))),
+            Mistake("there were no square root", lambda: expect_y(total / columns + eps)),
+            Mistake("the weights were left out", lambda: expect_y(np.sqrt(total / columns + eps), 1)),
+            Mistake("only the sum of warp 0 were taken", lambda: expect_y(np.sqrt(of_warp_0 / columns + eps))),
+        ),
     )
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, Mistake, unwritten_array
 from labkit.conv import Forward, pads
-from labkit.exercises.problems import EPS, grid_for, one_thread_per_element
+from labkit.exercises.problems import convolve, grid_for, one_thread_per_element
 from labkit.ladder import Expected
 from labkit.table import count_text
 
@@ -70,21 +70,6 @@ def make_mistakes(x, w, stride):
     yield mistake("left did not depend on the stride", top, max(0, Q - 1 + S - W) // 2)
     yield mistake("the stride were 1 down the rows", top, left, 1)
     yield Mistake("y were stored by columns", store_by_columns)
-
-
-def convolve(x, w, extent, strides, start):
-    """Return y of an image, C x H x W, that is surrounded by zeros; its first window begins `start` before it."""
-    R, S = w.shape[2:]
-    around = [
-        (abs(before) + window, size * step + window)
-        for before, window, size, step in zip(start, (R, S), extent, strides, strict=True)
-    ]
-    padded = np.pad(x.astype(float), ((0, 0), *around))
-    (top, left), (row, column) = ([before - by for (before, _), by in zip(around, start, strict=True)], strides)
-    windows = np.lib.stride_tricks.sliding_window_view(padded[:, top:, left:], (R, S), (1, 2))
-    windows = windows[:, ::row, ::column][:, : extent[0], : extent[1]]
-    value, size = (np.einsum("cpqrs,kcrs->kpq", a, b) for a, b in ((windows, w), (abs(windows), abs(w))))
-    return Expected(value, w[0].size * EPS * size)
 
 
 def flatten(y):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_ARITHMETIC, Above, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import NO_ARITHMETIC, Above, Budget, Exercise, Launch, Mistake, unwritten_array
 from labkit.exercises.problems import (
     depends_on_tile,
     exchanged_among_threads,
@@ -20,6 +20,7 @@ def make_launch(rng, structs):
     fields = random_matrix(rng, FIELDS, structs)
     blocks = -(-structs // STRUCTS)
     last_structs = last_block_size(structs, STRUCTS)
+    is_last, of_first = np.arange(FIELDS)[:, None] == FIELDS - 1, np.arange(structs) % STRUCTS
     is_whole = structs % 8 == 0  # otherwise arrays begin inside a sector
     sectors = -(-fields.size // 8)
     return Launch(
@@ -44,6 +45,12 @@ def make_launch(rng, structs):
             NO_ARITHMETIC,
         ),
         dependences=(depends_on_tile(fields),),
+        mistakes=(
+            Mistake("the last field were not stored", lambda: {1: expect(np.where(is_last, np.nan, fields))}),
+            Mistake(
+                "all blocks loaded the structs of the first", lambda: {1: expect(fields[:, of_first].astype(float))}
+            ),
+        ),
     )
 
 

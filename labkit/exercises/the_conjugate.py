@@ -1,8 +1,11 @@
 """The product of two spectra of real lines, from their stored halves to all bins."""
 
+from functools import partial
+from typing import Any
+
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, Mistake, unwritten_array
 from labkit.exercises.problems import EPS, grid_for, one_thread_per_element
 from labkit.ladder import Expected
 from labkit.table import count_text
@@ -14,16 +17,27 @@ def make_launch(rng, lines, points, turned):
     X, W = (_half_spectrum(rng.standard_normal((lines, points))) for _ in range(2))
     x, w = (spectrum[..., 0] + 1j * spectrum[..., 1].astype(np.float64) for spectrum in (X, W))
     half = x * (w if turned else w.conj())
-    mirrored = half[:, points - points // 2 - 1 : 0 : -1].conj()
-    spectrum = np.concatenate((half, mirrored), 1)
-    assert spectrum.shape == (lines, points)
-    sizes = np.abs(x) * np.abs(w)
-    bound = 16 * EPS * np.concatenate((sizes, sizes[:, points - points // 2 - 1 : 0 : -1]), 1)
+
+    def expect_spectrum(half: Any, mirror: Any = np.conj):
+        """Expect all bins if `mirror` makes the upper ones of the lower ones."""
+        upper = slice(points - points // 2 - 1, 0, -1)
+        spectrum: Any = np.concatenate((half, mirror(half[:, upper])), 1)
+        assert spectrum.shape == (lines, points)
+        sizes = np.abs(x) * np.abs(w)
+        bound = 16 * EPS * np.concatenate((sizes, sizes[:, upper]), 1)
+        return {2: Expected(np.stack((spectrum.real, spectrum.imag), 2), np.stack((bound, bound), 2))}
+
+    conjugates = {
+        "W never had a conjugate": x * w,
+        "W always had a conjugate": x * w.conj(),
+        "the conjugate were that of X": x * w if turned else x.conj() * w,
+    }
+    added = half + 2 * x.imag * (w if turned else w.conj()).imag
     return Launch(
         label=f"{count_text(lines, 'line')} of {count_text(points, 'point')}, "
         f"{'convolution' if turned else 'correlation'}",
         args=(X, W, unwritten_array((lines, points, 2)), turned),
-        outputs={2: Expected(np.stack((spectrum.real, spectrum.imag), 2), np.stack((bound, bound), 2))},
+        outputs=expect_spectrum(half),
         grid=grid_for((points // 2 + 1, lines), BLOCK),
         block=BLOCK,
         budgets=(
@@ -32,6 +46,12 @@ def make_launch(rng, lines, points, turned):
             NO_FLOAT64,
         ),
         duties=(one_thread_per_element((points // 2 + 1, lines), BLOCK),),
+        mistakes=(
+            *(Mistake(cause, partial(expect_spectrum, wrong)) for cause, wrong in conjugates.items()),
+            Mistake("the upper half had no conjugate", lambda: expect_spectrum(half, np.array)),
+            Mistake("the upper half were not stored", lambda: expect_spectrum(half, lambda upper: upper * np.nan)),
+            Mistake("the product of imaginary parts were added", lambda: expect_spectrum(added)),
+        ),
     )
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import BARRIERS, LOCAL_NUMBERS, SHARED_BYTES
 from labkit.exercises.exact_scores import HEAD_DIM, random_queries_and_keys
 from labkit.exercises.problems import EPS, MIN_NORMAL, random_matrix
@@ -30,6 +30,23 @@ def make_launch(rng, queries, keys):
     dK_error = dS_error.T @ np.abs(Q) + sum_error * np.abs(dS).T @ np.abs(Q) + MIN_NORMAL
     dV_error = P_error.T @ np.abs(dO) + sum_error * P.T @ np.abs(dO) + MIN_NORMAL
     blocks, tiles = -(-keys // KEYS), -(-queries // QUERIES)
+    slope_error = dP_error + 8 * EPS * (np.abs(dP) + np.abs(delta)[:, None])
+
+    def mistake(cause, dS=dS, of_keys=None, of_values=(P, dO)):
+        """Make a mistake in dS, or in the factors of dK and of dV."""
+
+        def make_outputs():
+            pairs = of_keys or (dS, Q), of_values
+            error = P_error * (1 + np.abs(dP) + np.abs(delta)[:, None]) + slope_error * visible
+            return {
+                position: Expected(
+                    (A.T @ B).T, (error.T @ np.abs(B) + sum_error * np.abs(A).T @ np.abs(B)).T + MIN_NORMAL
+                )
+                for position, (A, B) in zip((6, 7), pairs, strict=True)
+            }
+
+        return Mistake(cause, make_outputs)
+
     return Launch(
         label=f"{queries} quer{'y' if queries == 1 else 'ies'} and {keys} key{'s' * (keys > 1)}",
         args=(
@@ -61,6 +78,16 @@ def make_launch(rng, queries, keys):
             Budget(SHARED_BYTES, 8 * QUERIES * (HEAD_DIM + 1), "those of a tile of queries"),
             Budget(BARRIERS, 2 * blocks * tiles, "two per tile and block"),
             NO_FLOAT64,
+        ),
+        mistakes=(
+            mistake("delta were left out", P * dP),
+            mistake("delta were not multiplied by P", (P * dP - delta[:, None]) * visible),
+            mistake("delta were added", P * (dP + delta[:, None])),
+            mistake("dS had no factor P", (dP - delta[:, None]) * visible),
+            mistake("dP were made of K, not of V", P * (dO.astype(float) @ K.T - delta[:, None])),
+            mistake("dV were made of dS, not of P", of_values=(dS, dO)),
+            mistake("dK were made of P, not of dS", of_keys=(P, Q)),
+            mistake("dV were made of Q, not of dO", of_values=(P, Q)),
         ),
     )
 

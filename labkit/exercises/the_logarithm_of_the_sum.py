@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
 from labkit.exercises.problems import EPS, grid_for, last_block_size, random_matrix
 from labkit.ladder import Expected
@@ -27,6 +27,7 @@ def make_launch(rng, rows, columns):
     rounded = (rows / 2 + 2) * np.abs(col_max)  # each step may round a large number
     bound = EPS * (rounded + 4 * rows + 4 * mean_distance + 8)
     result = np.where(all_masked, -np.inf, col_max + np.log(np.maximum(col_sum, 1)))
+    log_sum = np.where(all_masked, -np.inf, np.log(np.maximum(col_sum, 1)))
     return Launch(
         label=f"x {rows} x {columns}, one thread per column",
         args=(x, unwritten_array((columns,))),
@@ -42,6 +43,7 @@ def make_launch(rng, rows, columns):
             NO_FLOAT64,
         ),
         duties=(Duty(ACTIVE_THREADS, last_block_size(columns, BLOCK[0]), "one thread per column"),),
+        mistakes=(Mistake("the maximum were not added in the end", lambda: {1: Expected(log_sum, bound)}),),
     )
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
 from labkit.exercises.problems import EPS, MIN_NORMAL, random_matrix
 from labkit.ladder import Expected
@@ -46,6 +46,15 @@ def make_launch(rng, queries, keys):
             NO_FLOAT64,
         ),
         duties=(Duty(ACTIVE_THREADS, min(last_count, WARP) // 2, "one warp per row"),),  # a lane may take 2 keys
+        mistakes=(
+            Mistake(
+                "there were no division", lambda: {1: Expected(exps, 4 * EPS * (8 + distances) * exps + MIN_NORMAL)}
+            ),
+            Mistake(
+                "masked elements were not stored",
+                lambda: {1: Expected(np.where(allowed, P, np.nan), bound + MIN_NORMAL)},
+            ),
+        ),
     )
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
 from labkit.exercises.problems import EPS, last_block_size
 from labkit.ladder import Expected
@@ -37,6 +37,22 @@ def make_launch(rng, parts, rows):
         merged_lse = row_max + np.log(row_sum)
     lse_size = np.abs(np.where(empty, 0, lse)).max(0)
     error = EPS * (parts * (4 + 2 * lse_size) + 4)  # weights may be relative to a running log-sum-exp
+    is_found = ~empty.all(0)
+
+    def expect_O(factor):
+        """Expect O with another divisor."""
+        O = (weights[:, :, None] * values).sum(0) * factor[:, None]
+        size = (weights[:, :, None] * np.abs(values)).sum(0) * factor[:, None]
+        return {2: Expected(O, error[:, None] * size)}
+
+    def expect_lse(value, of_nothing=-np.inf):
+        with np.errstate(invalid="ignore"):
+            return {3: Expected(np.where(is_found, value, of_nothing), error * np.maximum(1, row_sum))}
+
+    def skip_empty():
+        (O,) = expect_O(np.ones(rows)).values()
+        return {2: Expected(np.where(is_found[:, None], O.value, np.nan), O.bound)}
+
     return Launch(
         label=f"{count_text(parts, 'part')} of {count_text(rows, 'row')}",
         args=(O, lse, unwritten_array((rows, HEAD_DIM)), unwritten_array((rows,))),
@@ -66,6 +82,15 @@ def make_launch(rng, parts, rows):
             NO_FLOAT64,
         ),
         duties=(Duty(ACTIVE_THREADS, HEAD_DIM * last_block_size(rows, ROWS), "one thread per number of a row"),),
+        mistakes=(
+            Mistake("O were not divided by the sum of the weights", lambda: expect_O(row_sum)),
+            Mistake("O were divided by the number of parts", lambda: expect_O(row_sum / parts)),
+            Mistake("O were not stored where all parts are empty", skip_empty),
+            Mistake("the maximum were the log-sum-exp", lambda: expect_lse(row_max)),
+            Mistake("the sum were the log-sum-exp", lambda: expect_lse(row_sum)),
+            Mistake("the maximum were left out of the log-sum-exp", lambda: expect_lse(merged_lse - row_max)),
+            Mistake("the log-sum-exp of nothing were 0", lambda: expect_lse(merged_lse, 0)),
+        ),
     )
 
 

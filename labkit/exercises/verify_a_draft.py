@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
 from labkit.exercises.exact_scores import HEAD_DIM, random_queries_and_keys
 from labkit.exercises.problems import EPS, MIN_NORMAL, last_block_size, random_matrix
@@ -28,6 +28,13 @@ def make_launch(rng, keys, queries):
     lse_error = EPS * (16 + 2 * np.abs(np.where(has_keys, lse, 0)))
     distances = np.abs(np.where(np.isfinite(log_P), log_P, 0))
     P_error = EPS * (32 + 2 * distances + distances.max(2, keepdims=True)) * P
+    part_max = np.where(has_keys, scores.max(2), 0)
+    row_sum = np.exp(lse - part_max)
+    O_error = P_error @ np.abs(values) + MIN_NORMAL
+
+    def expect_lse(value):
+        return {4: Expected(np.where(has_keys, value, -np.inf), lse_error)}
+
     return Launch(
         label=f"{queries} quer{'y' if queries == 1 else 'ies'} and {keys} key{'s' * (keys > 1)}",
         args=(
@@ -56,6 +63,14 @@ def make_launch(rng, keys, queries):
             Budget(LOCAL_NUMBERS, 3 * HEAD_DIM, "24: a key, a value and a query; there may be any number of queries"),
             Budget(SHARED_BYTES, 0, "none: a warp shares by shuffles"),
             NO_FLOAT64,
+        ),
+        mistakes=(
+            Mistake(
+                "O were not divided by the sum of the weights",
+                lambda: {3: Expected(*(array * row_sum[:, :, None] for array in (P @ values, 2 * O_error)))},
+            ),
+            Mistake("the maximum were the log-sum-exp", lambda: expect_lse(part_max)),
+            Mistake("the maximum were left out of the log-sum-exp", lambda: expect_lse(np.log(row_sum))),
         ),
         duties=(Duty(ACTIVE_THREADS, last_block_size(keys, KEYS), "one thread per key"),),
     )

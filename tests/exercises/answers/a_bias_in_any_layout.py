@@ -23,14 +23,24 @@ def add_bias(x, bias, y, V, pixels):
 """
 
 VARIANTS = (
-    Answer("the kernel as it stands there", "result", ((_C, "i // pixels % C"), (" if c < C else np.float32(0)", ""))),
-    Answer("channels last alone", "result", ((_C, "i % C"),)),
-    Answer("one image", "result", (("% groups * V", "* V"),)),
-    Answer("images of C groups", "result", (("% groups * V", "% C * V"),)),
-    Answer("the group alone", "result", ((" + i % V", ""),)),
-    Answer("the lane alone", "result", ((_C, "i % V"),)),
+    Answer(
+        "the kernel as it stands there",
+        "result",
+        ((_C, "i // pixels % C"), (" if c < C else np.float32(0)", "")),
+        mistake="channels came first",
+    ),
+    Answer("channels last alone", "result", ((_C, "i % C"),), mistake="channels came last, without groups"),
+    Answer("one image", "result", (("% groups * V", "* V"),), mistake="there were one image"),
+    Answer("images of C groups", "result", (("% groups * V", "% C * V"),), mistake="an image had C groups"),
+    Answer("the group alone", "result", ((" + i % V", ""),), mistake="all channels of a group had one bias"),
+    Answer("the lane alone", "result", ((_C, "i % V"),), mistake="all groups had the bias of the first"),
     Answer("no padding", "bounds", ((_PADDED, "x[i] + bias[c]"),)),
-    Answer("the last bias on padding", "result", ((_PADDED, "x[i] + bias[min(c, C - 1)]"),)),
+    Answer(
+        "the last bias on padding",
+        "result",
+        ((_PADDED, "x[i] + bias[min(c, C - 1)]"),),
+        mistake="the last bias were added to the padding",
+    ),
     Answer("a thread for each pixel", "budget", cell=_BY_PIXEL),
     Answer("no guard", "bounds", (("if i < x.size:", "if True:"),)),
     Answer("in float64", "budget", (("x[i] + bias[c]", "x[i] + bias[c] * 1.0"),)),

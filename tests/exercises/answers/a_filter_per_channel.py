@@ -63,18 +63,41 @@ VARIANTS = (
     ),
     Answer("no border", "bounds", ((_PIXEL, "x[row, col, c]"),)),
     Answer("no border on the left", "result", ((_PIXEL, _PIXEL.replace("0 <= col < W", "col < W")),)),
-    Answer("no padding", "result", (("row = p + r - 1", "row = p + r"), ("col = first + i - 1", "col = first + i"))),
     Answer(
-        "a rotated filter", "result", ((_TAPS, "left, middle, right = w[2 - r, 2, c], w[2 - r, 1, c], w[2 - r, 0, c]"),)
+        "no padding",
+        "result",
+        (("row = p + r - 1", "row = p + r"), ("col = first + i - 1", "col = first + i")),
+        mistake="there were no padding above and on the left",
     ),
-    Answer("left and right swapped", "result", ((_TAPS, "right, middle, left = w[r, 0, c], w[r, 1, c], w[r, 2, c]"),)),
+    Answer(
+        "a rotated filter",
+        "result",
+        ((_TAPS, "left, middle, right = w[2 - r, 2, c], w[2 - r, 1, c], w[2 - r, 0, c]"),),
+        mistake="the filter were turned",
+    ),
+    Answer(
+        "left and right swapped",
+        "result",
+        ((_TAPS, "right, middle, left = w[r, 0, c], w[r, 1, c], w[r, 2, c]"),),
+        mistake="the left and the right tap were exchanged",
+    ),
     Answer(
         "sums that begin with anything", "uninitialised", (("    for i in range(RUN):\n        sums[i] = 0\n", ""),)
     ),
     Answer("no channel test", "bounds", (("if c < C:", "if c >= 0:"),)),
     Answer("no end of a row", "bounds", (("if first + i < W:", "if first >= 0:"),)),
-    Answer("the last pixel of a run forgotten", "result", (("range(RUN + 2)", "range(RUN + 1)"),)),
-    Answer("the middle tap of the first output forgotten", "result", (("if 0 < i <= RUN:", "if 1 < i <= RUN:"),)),
+    Answer(
+        "the last pixel of a run forgotten",
+        "result",
+        (("range(RUN + 2)", "range(RUN + 1)"),),
+        mistake="the pixel after a run were left out",
+    ),
+    Answer(
+        "the middle tap of the first output forgotten",
+        "result",
+        (("if 0 < i <= RUN:", "if 1 < i <= RUN:"),),
+        mistake="the first output of a run had no middle tap",
+    ),
     Answer("outputs of the next row", "result", (("y[p, first + i, c] =", "y[p, W - 1 - first - i, c] ="),)),
     Answer("a float64 sum", "budget", (("sums[i] += pixel * left", "sums[i] += np.float64(pixel) * left"),)),
     Answer("pixels into a local window", "solved", cell=_WINDOW),

@@ -54,8 +54,13 @@ VARIANTS = (
     Answer("the last pixels again and again", "result", ((_LOAD, _CLAMPED),)),
     Answer("no zeros", "uninitialised", (("            d[i, j] = 0\n", ""),)),
     Answer("whole tiles alone", "unwritten", ((_GUARD, _WHOLE_TILES),)),
-    Answer("pad to the other side", "result", (("2 * tile_y + i - pad", "2 * tile_y + i + pad"),)),
-    Answer("pad in columns alone", "result", (("2 * tile_y + i - pad", "2 * tile_y + i"),)),
+    Answer(
+        "pad to the other side",
+        "result",
+        (("2 * tile_y + i - pad", "2 * tile_y + i + pad"),),
+        mistake="rows were moved by pad to the other side",
+    ),
+    Answer("pad in columns alone", "result", (("2 * tile_y + i - pad", "2 * tile_y + i"),), mistake="rows had no pad"),
     Answer(
         "outputs moved as well",
         "result",

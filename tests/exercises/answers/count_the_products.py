@@ -7,18 +7,35 @@ _TILES = "(P[i] + m - 1) // m * ((Q[i] + m - 1) // m)"
 _COUNT = "tiles * (m + R[i] - 1) * (m + R[i] - 1)"
 
 VARIANTS = (
-    Answer("the edge left out", "result", ((_TILES, "P[i] // m * (Q[i] // m)"),)),
-    Answer("as many tiles as outputs have room for", "result", ((_TILES, "P[i] * Q[i] // (m * m)"),)),
-    Answer("tiles that do not overlap", "result", ((_COUNT, "tiles * m * m"),)),
-    Answer("one dimension", "result", ((_COUNT, "tiles * (m + R[i] - 1)"),)),
-    Answer("3 x 3 taps", "result", ((_COUNT, "tiles * (m + 2) * (m + 2)"),)),
-    Answer("the largest of those that are as good", "result", (("count < least", "count <= least"),)),
-    Answer("tiles of even sides", "result", (("range(2, 7)", "range(2, 7, 2)"),)),
-    Answer("tiles of up to five outputs", "result", (("range(2, 7)", "range(2, 6)"),)),
-    Answer("the definition", "result", (("range(2, 7)", "range(2, 2)"),)),
-    Answer("the largest tile", "result", (("count < least", "True"),)),
+    Answer(
+        "the edge left out", "result", ((_TILES, "P[i] // m * (Q[i] // m)"),), mistake="tiles at the edge were left out"
+    ),
+    Answer(
+        "as many tiles as outputs have room for",
+        "result",
+        ((_TILES, "P[i] * Q[i] // (m * m)"),),
+        mistake="the number of tiles were P * Q / m^2, rounded down",
+    ),
+    Answer("tiles that do not overlap", "result", ((_COUNT, "tiles * m * m"),), mistake="a tile had m * m products"),
+    Answer("one dimension", "result", ((_COUNT, "tiles * (m + R[i] - 1)"),), mistake="a tile had m + R - 1 products"),
+    Answer("3 x 3 taps", "result", ((_COUNT, "tiles * (m + 2) * (m + 2)"),), mistake="R were always 3"),
+    Answer(
+        "the largest of those that are as good",
+        "result",
+        (("count < least", "count <= least"),),
+        mistake="the largest m of those that are as good were chosen",
+    ),
+    Answer("tiles of even sides", "result", (("range(2, 7)", "range(2, 7, 2)"),), mistake="m were 1 or even"),
+    Answer("tiles of up to five outputs", "result", (("range(2, 7)", "range(2, 6)"),), mistake="m ended at 5"),
+    Answer("the definition", "result", (("range(2, 7)", "range(2, 2)"),), mistake="m were always 1"),
+    Answer("the largest tile", "result", (("count < least", "True"),), mistake="m were always 6"),
     Answer("no guard", "bounds", (("if i < P.size", "if i < 32"),)),
-    Answer("both numbers exchanged", "result", (("products[i], best[i] = least", "best[i], products[i] = least"),)),
+    Answer(
+        "both numbers exchanged",
+        "result",
+        (("products[i], best[i] = least", "best[i], products[i] = least"),),
+        mistake="the two results were exchanged",
+    ),
     Answer(
         "kept in memory while it looks",
         "budget",

@@ -33,26 +33,61 @@ _STORED_OVER = """    cuda.syncthreads()
 _READ = "a, b, c, d = ptx.load4(tile, (row, (vector ^ row % 8) * 4))"
 
 VARIANTS = (
-    Answer("no swizzle", "result", ((_PLACE, "vector * 4), x"),)),
+    Answer("no swizzle", "result", ((_PLACE, "vector * 4), x"),), mistake="only the reads from the tile were swizzled"),
     Answer(
         "no swizzle on either side", "budget", ((_PLACE, "vector * 4), x"), (_READ, _READ.replace(" ^ row % 8", "")))
     ),
     Answer("swizzled by the row alone", "race", ((_PLACE, "(row % 8) * 4), x"),)),
     Answer("swizzled by the whole row", "bounds", ((_PLACE, "(vector ^ row) * 4), x"),)),
-    Answer("swizzled by 4 rows", "result", ((_PLACE, "(vector ^ row % 4) * 4), x"),)),
+    Answer(
+        "swizzled by 4 rows",
+        "result",
+        ((_PLACE, "(vector ^ row % 4) * 4), x"),),
+        mistake="the stores to the tile were swizzled over 4 rows",
+    ),
     Answer("no test of the images", "bounds", ((_INSIDE, "0 <= h < H and 0 <= w < W"),)),
     Answer("all bytes everywhere", "bounds", (("16 if inside else 0", "16"),)),
     Answer("the right end of a row forgotten", "bounds", ((_INSIDE, "n < N and 0 <= h < H and 0 <= w"),)),
     Answer("the left end of a row forgotten", "result", ((_INSIDE, "n < N and 0 <= h < H and w < W"),)),
-    Answer("P and Q swapped", "result", ((_OUTPUTS, "n, p, q = npq // (P * Q), npq // P % Q, npq % P"),)),
-    Answer("columns first", "result", ((_OUTPUTS, "n, p, q = npq // (P * Q), npq % P, npq // P % Q"),)),
-    Answer("no remainder in the middle", "result", ((_OUTPUTS, "n, p, q = npq // (P * Q), npq // Q, npq % Q"),)),
-    Answer("the padding forgotten", "result", ((" - top,", ","), (" - left\n", "\n"))),
-    Answer("the padding added", "result", ((" - top,", " + top,"), (" - left\n", " + left\n"))),
-    Answer("no stride", "result", (("p * stride", "p"), ("q * stride", "q"))),
-    Answer("the stride of taps as well", "result", (("p * stride + tap // S", "(p + tap // S) * stride"),)),
     Answer(
-        "taps by columns", "result", (("tap // S - top, q * stride + tap % S", "tap % S - top, q * stride + tap // S"),)
+        "P and Q swapped",
+        "result",
+        ((_OUTPUTS, "n, p, q = npq // (P * Q), npq // P % Q, npq % P"),),
+        mistake="P and Q were exchanged",
+    ),
+    Answer(
+        "columns first",
+        "result",
+        ((_OUTPUTS, "n, p, q = npq // (P * Q), npq % P, npq // P % Q"),),
+        mistake="outputs were counted by columns",
+    ),
+    Answer(
+        "no remainder in the middle",
+        "result",
+        ((_OUTPUTS, "n, p, q = npq // (P * Q), npq // Q, npq % Q"),),
+        mistake="p went on from image to image",
+    ),
+    Answer(
+        "the padding forgotten", "result", ((" - top,", ","), (" - left\n", "\n")), mistake="the padding were left out"
+    ),
+    Answer(
+        "the padding added",
+        "result",
+        ((" - top,", " + top,"), (" - left\n", " + left\n")),
+        mistake="the padding were added",
+    ),
+    Answer("no stride", "result", (("p * stride", "p"), ("q * stride", "q")), mistake="the stride were 1"),
+    Answer(
+        "the stride of taps as well",
+        "result",
+        (("p * stride + tap // S", "(p + tap // S) * stride"),),
+        mistake="the rows of a window were a stride apart",
+    ),
+    Answer(
+        "taps by columns",
+        "result",
+        (("tap // S - top, q * stride + tap % S", "tap % S - top, q * stride + tap // S"),),
+        mistake="taps were counted by columns",
     ),
     Answer("pixels of the outputs", "result", (("((n * H + h) * W + w)", "((n * P + h) * Q + w)"),)),
     Answer("zeros by threads", "budget", ((_COPY, _ZEROS),)),

@@ -55,14 +55,24 @@ def merge(maxima, totals, maximum, total):
 
 VARIANTS = (
     Answer("the stub: all maxima alike", "result", cell=_STUB),
-    Answer("the own sum not moved", "result", ((_BOTH, "s = s + its_s * exp(its_m - larger)"),)),
-    Answer("the other sum not moved", "result", ((_BOTH, "s = s * exp(m - larger) + its_s"),)),
+    Answer(
+        "the own sum not moved",
+        "result",
+        ((_BOTH, "s = s + its_s * exp(its_m - larger)"),),
+        mistake="the sum of the parts before were not rescaled",
+    ),
+    Answer(
+        "the other sum not moved",
+        "result",
+        ((_BOTH, "s = s * exp(m - larger) + its_s"),),
+        mistake="the sum of each new part were not rescaled",
+    ),
     Answer("moved the wrong way round", "result", ((_BOTH, "s = s * exp(larger - m) + its_s * exp(its_m - larger)"),)),
     Answer("the maximum not kept", "result", (("                    m = larger\n", ""),)),
     Answer("the empty part's maximum counts", "result", (("if its_s > np.float32(0):", "if True:"),)),
     Answer("relative to the last part", "result", (("larger = max(m, its_m)", "larger = its_m"),)),
     Answer("the sum of maxima", "result", (("larger = max(m, its_m)", "larger = m + its_m"),)),
-    Answer("the larger sum wins", "result", ((_BOTH, "s = max(s, its_s)"),)),
+    Answer("the larger sum wins", "result", ((_BOTH, "s = max(s, its_s)"),), mistake="only the larger sum were kept"),
     Answer("a first maximum of zero", "result", cell=_LEAST.replace("FIRST", "0")),
     Answer("a first maximum of minus ten", "result", cell=_LEAST.replace("FIRST", "-10")),
     Answer("two passes", "budget", cell=_TWO_PASSES),

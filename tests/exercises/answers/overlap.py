@@ -31,17 +31,24 @@ def overlap_save(x, w, y):
 """
 
 VARIANTS = (
-    Answer("no overlap", "unwritten", ((_BEGIN, "cuda.blockIdx.x * T - (S - 1)"),)),
+    Answer("no overlap", "unwritten", ((_BEGIN, "cuda.blockIdx.x * T - (S - 1)"),), mistake="tiles did not overlap"),
     Answer("the first tile begins with the line", "unwritten", ((_BEGIN, "cuda.blockIdx.x * (T - S + 1)"),)),
     Answer("one point too much overlap", "budget", ((_BEGIN, "cuda.blockIdx.x * (T - S) - (S - 1)"),)),
     Answer("one point too little", "unwritten", ((_BEGIN, "cuda.blockIdx.x * (T - S + 2) - (S - 1)"),)),
     Answer("S in front, not S - 1", "race", ((_BEGIN, "cuda.blockIdx.x * (T - S + 1) - S"),)),
     Answer("the stain is kept", "race", ((_KEPT, "0 <= begin + t < y.size"),)),
     Answer("the other end is thrown away", "result", ((_KEPT, "t < T - S + 1 and 0 <= begin + t < y.size"),)),
-    Answer("one clean point is thrown away, too", "unwritten", ((_KEPT, "t >= S and begin + t < y.size"),)),
+    Answer(
+        "one clean point is thrown away, too",
+        "unwritten",
+        ((_KEPT, "t >= S and begin + t < y.size"),),
+        mistake="one valid output of each tile were left out",
+    ),
     Answer("one stained point is kept", "race", ((_KEPT, "t >= S - 2 and 0 <= begin + t < y.size"),)),
     Answer("no guard at the end", "bounds", ((_KEPT, "t >= S - 1"),)),
-    Answer("the guard of x", "unwritten", ((_KEPT, "t >= S - 1 and begin + t < x.size"),)),
+    Answer(
+        "the guard of x", "unwritten", ((_KEPT, "t >= S - 1 and begin + t < x.size"),), mistake="y ended where x ends"
+    ),
     Answer("correlation", "result", (("tile[(t - s) % T]", "tile[(t + s) % T]"),)),
     Answer("sums in float64", "budget", (("total = np.float32(0)", "total = 0.0"),)),
     Answer(

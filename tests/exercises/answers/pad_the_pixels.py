@@ -27,9 +27,19 @@ VARIANTS = (
     Answer("the kernel as it stands there", "budget", cell=_SLOW),
     Answer("the first block alone", "duty", cell=_ONE_BLOCK),
     Answer("no guard", "bounds", (("if pixel < y.shape[0]:", "if True:"),)),
-    Answer("zeros left out", "unwritten", ((_OWN, "if c < C:\n            y[pixel, c] = x[c, pixel]"),)),
+    Answer(
+        "zeros left out",
+        "unwritten",
+        ((_OWN, "if c < C:\n            y[pixel, c] = x[c, pixel]"),),
+        mistake="the zeros were not stored",
+    ),
     Answer("channels that are not there", "bounds", ((_OWN, "y[pixel, c] = x[c, pixel]"),)),
-    Answer("the last channel again", "result", ((_OWN, "y[pixel, c] = x[min(c, C - 1), pixel]"),)),
+    Answer(
+        "the last channel again",
+        "result",
+        ((_OWN, "y[pixel, c] = x[min(c, C - 1), pixel]"),),
+        mistake="the last channel came in place of the zeros",
+    ),
     Answer("an element loaded and dropped", "budget", ((_OWN, "y[pixel, c] = x[c % C, pixel] * (c < C)"),)),
     Answer(
         "in the order of x",

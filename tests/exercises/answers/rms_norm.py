@@ -74,13 +74,32 @@ VARIANTS = (
     Answer("in float64", "budget", (("    total = np.float32(0)\n    for i", "    total = 0.0\n    for i"),)),
     Answer("the first warp alone", "duty", cell=_ONE_WARP),
     Answer("no barrier", "race", ((_BARRIER, ""),)),
-    Answer("the sum, not the mean", "result", (("total / np.float32(columns) + eps", "total + eps"),)),
-    Answer("eps forgotten", "result", (("np.float32(columns) + eps", "np.float32(columns)"),)),
-    Answer("no root", "result", (("sqrt(total / np.float32(columns) + eps)", "(total / np.float32(columns) + eps)"),)),
-    Answer("by threads, not columns", "result", (("total / np.float32(columns)", "total / np.float32(threads)"),)),
-    Answer("no weight", "result", ((_LAST, _LAST.removesuffix(" * weight[i]")),)),
+    Answer(
+        "the sum, not the mean",
+        "result",
+        (("total / np.float32(columns) + eps", "total + eps"),),
+        mistake="the sum were taken, not the mean",
+    ),
+    Answer(
+        "eps forgotten", "result", (("np.float32(columns) + eps", "np.float32(columns)"),), mistake="eps were left out"
+    ),
+    Answer(
+        "no root",
+        "result",
+        (("sqrt(total / np.float32(columns) + eps)", "(total / np.float32(columns) + eps)"),),
+        mistake="there were no square root",
+    ),
+    Answer(
+        "by threads, not columns",
+        "result",
+        (("total / np.float32(columns)", "total / np.float32(threads)"),),
+        mistake="the sum were divided by the threads",
+    ),
+    Answer("no weight", "result", ((_LAST, _LAST.removesuffix(" * weight[i]")),), mistake="the weights were left out"),
     Answer("a weight for each row", "result", ((_LAST, _LAST.replace("weight[i]", "weight[row % columns]")),)),
-    Answer("one warp's sum", "result", (("range(threads // 32)", "range(1)"),)),
+    Answer(
+        "one warp's sum", "result", (("range(threads // 32)", "range(1)"),), mistake="only the sum of warp 0 were taken"
+    ),
     Answer("behind the memory", "bounds", (("shared[columns + t // 32]", "shared[columns + t]"),)),
     Answer("by an atomic", "solved", cell=_ATOMIC),
     Answer("each thread adds up the row", "solved", cell=_BY_ONE_THREAD),

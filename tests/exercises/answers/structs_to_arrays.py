@@ -61,9 +61,19 @@ VARIANTS = (
     ),
     Answer("no guard of arrays", "bounds", (("if first + t < arrays.shape[1]:", "if True:"),)),
     Answer("one round alone", "uninitialised", (("range(t, RUN, STRUCTS)", "range(t, STRUCTS, STRUCTS)"),)),
-    Answer("six fields", "unwritten", (("for field in range(FIELDS)", "for field in range(FIELDS - 1)"),)),
+    Answer(
+        "six fields",
+        "unwritten",
+        (("for field in range(FIELDS)", "for field in range(FIELDS - 1)"),),
+        mistake="the last field were not stored",
+    ),
     Answer("structs eight apart", "bounds", (("run[FIELDS * t + field]", "run[8 * t + field]"),)),
-    Answer("the first block's structs again", "result", (("structs[FIELDS * first + i]", "structs[i]"),)),
+    Answer(
+        "the first block's structs again",
+        "result",
+        (("structs[FIELDS * first + i]", "structs[i]"),),
+        mistake="all blocks loaded the structs of the first",
+    ),
     Answer(
         "fields from the last to the first",
         "solved",

@@ -26,18 +26,40 @@ def whole_spectrum(X, W, Y, turned):
 """
 
 VARIANTS = (
-    Answer("the lower half alone", "unwritten", ((_MIRROR, ""),)),
-    Answer("never a conjugate", "result", (("            w_im = -w_im\n", "            w_im = w_im\n"),)),
-    Answer("always a conjugate", "result", (("if turned == 0:", "if turned >= 0:"),)),
+    Answer("the lower half alone", "unwritten", ((_MIRROR, ""),), mistake="the upper half were not stored"),
+    Answer(
+        "never a conjugate",
+        "result",
+        (("            w_im = -w_im\n", "            w_im = w_im\n"),),
+        mistake="W never had a conjugate",
+    ),
+    Answer(
+        "always a conjugate", "result", (("if turned == 0:", "if turned >= 0:"),), mistake="W always had a conjugate"
+    ),
     Answer("the other way round", "result", (("if turned == 0:", "if turned == 1:"),)),
-    Answer("the image's conjugate", "result", (("            w_im = -w_im\n", "            x_im = -x_im\n"),)),
-    Answer("the upper half is no conjugate", "result", (("= re, -im", "= re, im"),)),
+    Answer(
+        "the image's conjugate",
+        "result",
+        (("            w_im = -w_im\n", "            x_im = -x_im\n"),),
+        mistake="the conjugate were that of X",
+    ),
+    Answer(
+        "the upper half is no conjugate",
+        "result",
+        (("= re, -im", "= re, im"),),
+        mistake="the upper half had no conjugate",
+    ),
     Answer("bin 0 has a partner", "bounds", (("if 0 < f < T - f", "if f < T - f"),)),
     Answer("the upper half in the wrong order", "result", ((_MIRROR, _MIRROR.replace("T - f, ", "T // 2 + f, ")),)),
     Answer("Nyquist is left out", "unwritten", (("f <= T // 2", "f < T // 2"),)),
     Answer("no guard", "bounds", (("line < Y.shape[0] and f <= T // 2", "line < Y.shape[0]"),)),
     Answer("products of parts", "result", (("x_re * w_re - x_im * w_im, x_re", "x_re * w_re, x_re"),)),
-    Answer("a plus for a minus", "result", (("x_re * w_re - x_im", "x_re * w_re + x_im"),)),
+    Answer(
+        "a plus for a minus",
+        "result",
+        (("x_re * w_re - x_im", "x_re * w_re + x_im"),),
+        mistake="the product of imaginary parts were added",
+    ),
     Answer(
         "loaded again for the upper half",
         "budget",

@@ -19,14 +19,35 @@ VARIANTS = (
     Answer("log-sum-exp the wrong way round", "result", ((WEIGHT, "weight = exp(lse_tile[i] - score)"),)),
     Answer("a quotient of exponentials", "result", ((WEIGHT, "weight = exp(score) / exp(lse_tile[i])"),)),
     Answer("a product of exponentials", "result", ((WEIGHT, "weight = exp(score) * exp(-lse_tile[i])"),)),
-    Answer("no delta", "result", ((SLOPE, "slope = weight * slope"),)),
-    Answer("delta not weighed", "result", ((SLOPE, "slope = weight * slope - delta_tile[i]"),)),
-    Answer("delta added", "result", ((SLOPE, SLOPE.replace(" - ", " + ")),)),
-    Answer("the gradient of weights", "result", ((SLOPE, "slope = slope - delta_tile[i]"),)),
-    Answer("dS for P", "result", ((OF_VALUE, OF_VALUE.replace("weight", "slope")),)),
-    Answer("P for dS", "result", ((OF_KEY, OF_KEY.replace("slope", "weight")),)),
-    Answer("Q for dO", "result", ((OF_VALUE, OF_VALUE.replace("dO_tile", "Q_tile")),)),
-    Answer("the sum of O * V", "result", (("slope += dO_tile[i, d] * v[d]", "slope += dO_tile[i, d] * k[d]"),)),
+    Answer("no delta", "result", ((SLOPE, "slope = weight * slope"),), mistake="delta were left out"),
+    Answer(
+        "delta not weighed",
+        "result",
+        ((SLOPE, "slope = weight * slope - delta_tile[i]"),),
+        mistake="delta were not multiplied by P",
+    ),
+    Answer("delta added", "result", ((SLOPE, SLOPE.replace(" - ", " + ")),), mistake="delta were added"),
+    Answer(
+        "the gradient of weights", "result", ((SLOPE, "slope = slope - delta_tile[i]"),), mistake="dS had no factor P"
+    ),
+    Answer(
+        "dS for P", "result", ((OF_VALUE, OF_VALUE.replace("weight", "slope")),), mistake="dV were made of dS, not of P"
+    ),
+    Answer(
+        "P for dS", "result", ((OF_KEY, OF_KEY.replace("slope", "weight")),), mistake="dK were made of P, not of dS"
+    ),
+    Answer(
+        "Q for dO",
+        "result",
+        ((OF_VALUE, OF_VALUE.replace("dO_tile", "Q_tile")),),
+        mistake="dV were made of Q, not of dO",
+    ),
+    Answer(
+        "the sum of O * V",
+        "result",
+        (("slope += dO_tile[i, d] * v[d]", "slope += dO_tile[i, d] * k[d]"),),
+        mistake="dP were made of K, not of V",
+    ),
     Answer("no mask", "result", ((SEEN, "if True:"),)),
     Answer("a mask from the first key on", "result", ((SEEN, "if key <= top + i:"),)),
     Answer("one key too few", "result", ((SEEN, SEEN.replace("<=", "<")),)),

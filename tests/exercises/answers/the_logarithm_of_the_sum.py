@@ -84,7 +84,12 @@ VARIANTS = (
     ),
     Answer("the maximum not kept", "result", (("                maximum = value\n", ""),)),
     Answer("the sum begins anew", "result", ((_MOVED, "total = np.float32(1)"),)),
-    Answer("without the maximum in the end", "result", (("maximum + log(total)", "log(total)"),)),
+    Answer(
+        "without the maximum in the end",
+        "result",
+        (("maximum + log(total)", "log(total)"),),
+        mistake="the maximum were not added in the end",
+    ),
     Answer("the sum, not its logarithm", "result", (("maximum + log(total)", "maximum + total"),)),
     Answer("a maximum of zero at first", "result", (("np.float32(-3e38)", "np.float32(0)"),)),
     Answer("in two passes", "budget", cell=_TWO_PASSES),

@@ -33,9 +33,13 @@ VARIANTS = (
         "masked places are left as they are",
         "unwritten",
         ((_SHARE, "        if j < allowed:\n            P[row, j] = exp(S[row, j] - largest) / total"),),
+        mistake="masked elements were not stored",
     ),
     Answer(
-        "not divided", "result", (("share = exp(S[row, j] - largest) / total", "share = exp(S[row, j] - largest)"),)
+        "not divided",
+        "result",
+        (("share = exp(S[row, j] - largest) / total", "share = exp(S[row, j] - largest)"),),
+        mistake="there were no division",
     ),
     Answer("the lane's own maximum", "result", (("exp(S[row, j] - largest)", "exp(S[row, j] - maximum)"),)),
     Answer("lanes not merged", "result", (("    total *= exp(maximum - largest)\n", ""),)),

@@ -42,21 +42,45 @@ VARIANTS = (
         "result",
         (("np.float32(-np.inf), np.float32(0), np", "np.float32(0), np.float32(0), np"),),
     ),
-    Answer("not divided", "result", ((STORED, "O[row, d] = o"),)),
+    Answer(
+        "not divided", "result", ((STORED, "O[row, d] = o"),), mistake="O were not divided by the sum of the weights"
+    ),
     Answer("divided by what is nothing", "result", ((STORED, "O[row, d] = o / total"),)),
-    Answer("divided by the number of parts", "result", ((STORED, "O[row, d] = o / np.float32(lse_parts.shape[0])"),)),
-    Answer("the maximum for a log-sum-exp", "result", ((LSE, "lse[row] = most"),)),
-    Answer("a sum for a log-sum-exp", "result", ((LSE, "lse[row] = total if found else np.float32(-np.inf)"),)),
-    Answer("without the maximum", "result", ((LSE, "lse[row] = log(total) if found else np.float32(-np.inf)"),)),
+    Answer(
+        "divided by the number of parts",
+        "result",
+        ((STORED, "O[row, d] = o / np.float32(lse_parts.shape[0])"),),
+        mistake="O were divided by the number of parts",
+    ),
+    Answer(
+        "the maximum for a log-sum-exp",
+        "result",
+        ((LSE, "lse[row] = most"),),
+        mistake="the maximum were the log-sum-exp",
+    ),
+    Answer(
+        "a sum for a log-sum-exp",
+        "result",
+        ((LSE, "lse[row] = total if found else np.float32(-np.inf)"),),
+        mistake="the sum were the log-sum-exp",
+    ),
+    Answer(
+        "without the maximum",
+        "result",
+        ((LSE, "lse[row] = log(total) if found else np.float32(-np.inf)"),),
+        mistake="the maximum were left out of the log-sum-exp",
+    ),
     Answer(
         "a log-sum-exp of 0 where there is nothing",
         "result",
         ((LSE, LSE.replace("np.float32(-np.inf)", "np.float32(0)")),),
+        mistake="the log-sum-exp of nothing were 0",
     ),
     Answer(
         "nothing stored where there is nothing",
         "unwritten",
         (("        O[row, d]", "        if found:\n            O[row, d]"),),
+        mistake="O were not stored where all parts are empty",
     ),
     Answer(
         "until the first empty part",

@@ -27,10 +27,25 @@ VARIANTS = (
         "a part without keys like any other", "result", (("found = part_max > np.float32(-np.inf)", "found = True"),)
     ),
     Answer("a weight of NaN that nothing takes", "solved", ((WEIGHT, "p = exp(score - part_max)"),)),
-    Answer("not divided", "result", ((STORED, "O[part, i, d] = o"),)),
+    Answer(
+        "not divided",
+        "result",
+        ((STORED, "O[part, i, d] = o"),),
+        mistake="O were not divided by the sum of the weights",
+    ),
     Answer("divided by what is nothing", "result", ((STORED, "O[part, i, d] = o / row_sum"),)),
-    Answer("the maximum for a log-sum-exp", "result", ((LSE, "lse[part, i] = part_max"),)),
-    Answer("without the maximum", "result", ((LSE, "lse[part, i] = log(row_sum) if found else np.float32(-np.inf)"),)),
+    Answer(
+        "the maximum for a log-sum-exp",
+        "result",
+        ((LSE, "lse[part, i] = part_max"),),
+        mistake="the maximum were the log-sum-exp",
+    ),
+    Answer(
+        "without the maximum",
+        "result",
+        ((LSE, "lse[part, i] = log(row_sum) if found else np.float32(-np.inf)"),),
+        mistake="the maximum were left out of the log-sum-exp",
+    ),
     Answer(
         "a log-sum-exp of 0 where there is nothing",
         "result",
