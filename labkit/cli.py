@@ -262,6 +262,10 @@ def collect(
     before: Annotated[
         str | None, typer.Option(help="Take the last commit before this time, as `grade --deadline` has it.")
     ] = None,
+    deadline: Annotated[
+        str | None,
+        typer.Option(help="Take the last commit before this time and a later one: the better answer counts."),
+    ] = None,
 ):
     """Fetch the notebooks of a class, a folder per student, for `grade`. Exit status 3: some were not fetched."""
     from rich.console import Console
@@ -273,7 +277,7 @@ def collect(
     _check_folder(out)
     try:
         rows = []
-        for row in collect(roster, out, _time(before) if before else None):
+        for row in collect(roster, out, *(_time(time) if time else None for time in (before, deadline))):
             rows.append(row)
             Console(soft_wrap=True).print(Text(str(row)))
     except CourseError as error:

@@ -8,7 +8,7 @@ from pathlib import Path
 from labkit.exercises import chapter_of, exercise_ids
 from labkit.grading.assessment import Assessment
 from labkit.grading.feedback import write_feedback
-from labkit.grading.files import Found, name_roots, printable_path
+from labkit.grading.files import LATE, Found, name_roots, printable_path
 from labkit.grading.grades import Grade
 from labkit.grading.journal import Journal
 from labkit.grading.judging import CELL_TIMEOUT_S, Limits, judge_tasks
@@ -36,7 +36,8 @@ def read_files(found: list[Found], paths: list[Path], assessment: Assessment) ->
         submission = refuse_file(entry.path, entry.complaint) if entry.complaint else None
         inside = entry.path.relative_to(entry.root).as_posix() if entry.path != entry.root else ""
         name = inside if inside and len(paths) == 1 else f"{root_names[entry.root]}/{inside}".rstrip("/")
-        files.append(HandedIn(printable_path(name), student, submission or read_submission(entry.path)))
+        is_late = inside.startswith(f"{LATE}/") or entry.root.parent.name == LATE
+        files.append(HandedIn(printable_path(name), student, submission or read_submission(entry.path), is_late))
     return files
 
 
@@ -87,6 +88,8 @@ def grade(
     for collected in assessment.collected.values():
         if not collected.fetched and (collected.student in assessment.students or not assessment.students):
             tell(str(collected))
+    if any(file.is_late for file in files) and not assessment.deadline:
+        tell("Late commits were collected, and without a deadline they count in full.")
     ledger = Ledger(files, assessment, journal.seed)
     ledger.grades()  # refuses points by hand that name no row here, and not after an hour of judging
     chapters = read_chapters()

@@ -124,6 +124,8 @@ def _describe_assignment(student, assessment):
     if collected and collected.commit:
         date = f" of {collected.time:{TIME}}" if collected.time else ""
         sentences.append(f"Commit {collected.commit[:7]}{date}. {collected.told_left_out}".strip())
+    if collected and collected.late_commit:
+        sentences.append(f"Late commit {collected.late_commit[:7]}: the better answer of the two counts.")
     if deadline:
         sentences.append(f"Due {deadline.due:{TIME}}.")
     return " ".join([*sentences, DRAWN_ANEW])
