@@ -14,7 +14,8 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from labkit.course.git import git, output_or_none
-from labkit.course.manifest import CourseError
+from labkit.course.manifest import NOTEBOOKS, CourseError
+from labkit.exercises.progress import WORK_LOG
 from labkit.grading.collected import FILE, Collected, is_time, read_collected, to_json
 from labkit.grading.files import LATE, MAX_BYTES, MAX_NOTEBOOKS, printable_path
 from labkit.grading.roster import RosterError, read_table
@@ -23,6 +24,7 @@ FETCHES_AT_ONCE = 8
 FETCH_TIMEOUT_S = 120
 LIST_TIMEOUT_S = 10  # folders that hold one another's trees may stand for more files than there can be
 MAX_TOTAL_BYTES = 100 << 20  # of a student's notebooks
+MAX_LOG_BYTES = 1 << 20
 MAX_SHOWN = 80  # characters of the name of a file that is left out
 _FOLDER = re.compile(r"[\w@+-][\w@+. -]*(?<![. ])")
 _PLAIN = re.compile(r'[^\x00-\x1f\x7f<>:"|?*\\/]+')
@@ -142,6 +144,9 @@ def _take(bare: Path, commit: str, folder: Path, row: Collected) -> Collected:
     shutil.rmtree(folder, ignore_errors=True)
     folder.parent.mkdir(exist_ok=True)
     shutil.copytree(fresh, folder) if notebooks else folder.mkdir()
+    if log := _read_work_log(bare, commit):
+        (folder / NOTEBOOKS).mkdir(exist_ok=True)
+        (folder / NOTEBOOKS / WORK_LOG).write_bytes(log)
     what = {"notebooks": len(notebooks), "problem": problem, "left_out": left_out}
     return replace(row, commit=commit, committed=committed, **what)
 
@@ -186,6 +191,14 @@ def _read_notebooks(bare: Path, commit: str) -> tuple[dict[str, bytes], tuple[st
             continue
         left_out.append(f"{printable_path(path.decode(errors='surrogateescape'))[:MAX_SHOWN]} {why}")
     return notebooks, tuple(left_out)
+
+
+def _read_work_log(bare: Path, commit: str) -> bytes:
+    """Return the work log in a commit; nothing if it is no plain file or too large."""
+    entry = git(bare, "ls-tree", "-l", commit, "--", f"{NOTEBOOKS}/{WORK_LOG}", timeout_s=LIST_TIMEOUT_S)
+    mode, _, object, size, *_ = [*entry.split(), b"", b"", b"", b""]
+    is_taken = mode in (b"100644", b"100755") and int(size) <= MAX_LOG_BYTES
+    return git(bare, "cat-file", "blob", object.decode()) if is_taken else b""
 
 
 def _safe_name(path: bytes) -> str | None:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from labkit.exercises import chapter_of, exercise_ids
@@ -14,13 +14,16 @@ from labkit.grading.journal import Journal
 from labkit.grading.judging import CELL_TIMEOUT_S, Limits, judge_tasks
 from labkit.grading.ledger import HandedIn, Ledger
 from labkit.grading.rebuild import read_chapters, read_setups
-from labkit.grading.reports import write_reports
+from labkit.grading.reports import replace_file, write_reports
+from labkit.grading.reports.tables import make_csv
 from labkit.grading.roster import identify_student
 from labkit.grading.sandbox import explain_missing
 from labkit.grading.second_pass import run_as_programs
 from labkit.grading.similar import Group, find_similar
 from labkit.grading.submission import find_submissions, read_submission, refuse_file
 from labkit.grading.trusted import Task
+from labkit.grading.work_log import FILE as WORK_FILE
+from labkit.grading.work_log import Attempts, read_work_logs
 from labkit.grading.workers import start_workers
 
 REPORT_EVERY_S = 5
@@ -124,6 +127,8 @@ def grade(
     answers = ((file.student, file.submission.answers) for file in files)
     grades = reporter.write(find_similar(answers, assessment.exercises))
     write_feedback(files, grades, out)
+    if logs := read_work_logs(paths, [*assessment.students, *assessment.collected]):
+        replace_file(out / WORK_FILE, make_csv(list(map(asdict, logs)), list(Attempts.__dataclass_fields__)))
     return grades
 
 

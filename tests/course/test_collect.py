@@ -107,6 +107,17 @@ def test_with_a_deadline_the_commit_in_time_and_a_late_one_are_taken(repository,
     assert (row.commit, row.late_commit, files(tmp_path, "ada")) == ("", commits[1], set())
 
 
+def test_the_work_log_comes_along_if_it_is_a_plain_file_of_moderate_size(repository, class_of, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "MAX_LOG_BYTES", 3)
+    logs = {"ada": b"{}", "ben": b"{} {}", "eve": ("120000", b"/"), "fay": {"a": b""}}
+    for student, log in logs.items():
+        repository(student, {"a.ipynb": b"{}", "notebooks": {"work-log.jsonl": log}})
+        row = class_of(student)[student]
+        assert row.notebooks == 1
+    assert files(tmp_path, "ada") == {"a.ipynb", "notebooks/work-log.jsonl"}
+    assert all(files(tmp_path, student) == {"a.ipynb"} for student in ("ben", "eve", "fay"))
+
+
 def test_what_is_no_plain_notebook_stays_in_the_repository(repository, class_of, tmp_path):
     (tmp_path / "secret.ipynb").write_text("of the instructor")
     hostile = {
