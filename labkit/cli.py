@@ -218,13 +218,16 @@ def release(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new folder, or an empty clone.")],
     chapters: Annotated[str, typer.Option(help="Chapters, such as 03 or 02-05 or 01,roofline.")] = "00-90",
     assignment: Annotated[str, typer.Option(help="Name of the assignment, such as hw2.")] = "book",
+    work_log: Annotated[
+        bool, typer.Option("--work-log", help="Keep the outcome of each check; `submit` hands the log in.")
+    ] = False,
 ):
     """Write what students get into a folder: blank chapters, labkit, no solutions."""
     from labkit.course.manifest import CourseError
     from labkit.course.release import release
 
     try:
-        course = release(folder, chapters, assignment)
+        course = release(folder, chapters, assignment, work_log=work_log)
     except CourseError as error:
         _fail(error)
     numbers = ", ".join(name[:2] for name in course.chapters)
@@ -262,6 +265,10 @@ def collect(
     before: Annotated[
         str | None, typer.Option(help="Take the last commit before this time, as `grade --deadline` has it.")
     ] = None,
+    deadline: Annotated[
+        str | None,
+        typer.Option(help="Take the last commit before this time and a later one: the better answer counts."),
+    ] = None,
 ):
     """Fetch the notebooks of a class, a folder per student, for `grade`. Exit status 3: some were not fetched."""
     from rich.console import Console
@@ -273,7 +280,7 @@ def collect(
     _check_folder(out)
     try:
         rows = []
-        for row in collect(roster, out, _time(before) if before else None):
+        for row in collect(roster, out, *(_time(time) if time else None for time in (before, deadline))):
             rows.append(row)
             Console(soft_wrap=True).print(Text(str(row)))
     except CourseError as error:

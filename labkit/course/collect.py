@@ -14,15 +14,17 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from labkit.course.git import git, output_or_none
-from labkit.course.manifest import CourseError
+from labkit.course.manifest import NOTEBOOKS, CourseError
+from labkit.exercises.progress import WORK_LOG
 from labkit.grading.collected import FILE, Collected, is_time, read_collected, to_json
-from labkit.grading.files import MAX_BYTES, MAX_NOTEBOOKS, printable_path
+from labkit.grading.files import LATE, MAX_BYTES, MAX_NOTEBOOKS, printable_path
 from labkit.grading.roster import RosterError, read_table
 
 FETCHES_AT_ONCE = 8
 FETCH_TIMEOUT_S = 120
 LIST_TIMEOUT_S = 10  # folders that hold one another's trees may stand for more files than there can be
 MAX_TOTAL_BYTES = 100 << 20  # of a student's notebooks
+MAX_LOG_BYTES = 1 << 20
 MAX_SHOWN = 80  # characters of the name of a file that is left out
 _FOLDER = re.compile(r"[\w@+-][\w@+. -]*(?<![. ])")
 _PLAIN = re.compile(r'[^\x00-\x1f\x7f<>:"|?*\\/]+')
@@ -46,10 +48,13 @@ def read_roster(path: Path) -> dict[str, str]:
     return roster
 
 
-def collect(roster: Path, out: Path, before: datetime | None = None) -> Iterator[Collected]:
+def collect(
+    roster: Path, out: Path, before: datetime | None = None, deadline: datetime | None = None
+) -> Iterator[Collected]:
     """Fetch every repository of the roster into `out`, and yield each result as it comes, in the roster's order.
 
-    The last commit counts, or the last one that was made before a time: its committer's clock says when.
+    The last commit counts, or the last one that was made before a time: its committer's clock says when. With a
+    deadline the last commit of all is taken too, into a folder for late ones, and grading counts the better answer.
 
     What was collected before is replaced where the commit is another one, and stays where the fetch fails. The results
     stand in `collected.json`.
@@ -63,7 +68,9 @@ def collect(roster: Path, out: Path, before: datetime | None = None) -> Iterator
     results = {}
     with ThreadPoolExecutor(FETCHES_AT_ONCE) as pool:
         jobs = [
-            pool.submit(_collect, Collected(student, repository), earlier.get(student), roster.parent, out, before)
+            pool.submit(
+                _collect, Collected(student, repository), earlier.get(student), roster.parent, out, before, deadline
+            )
             for student, repository in students.items()
         ]
         for job in jobs:
@@ -79,7 +86,14 @@ def _replace(path, text):
     temporary.replace(path)
 
 
-def _collect(row: Collected, earlier: Collected | None, cwd: Path, out: Path, before: datetime | None) -> Collected:
+def _collect(
+    row: Collected,
+    earlier: Collected | None,
+    cwd: Path,
+    out: Path,
+    before: datetime | None,
+    deadline: datetime | None,
+) -> Collected:
     """Collect the notebooks of one student; a faulty repository affects only this row."""
     folder = out / row.student
     if earlier is None and folder.exists():
@@ -92,28 +106,47 @@ def _collect(row: Collected, earlier: Collected | None, cwd: Path, out: Path, be
         with TemporaryDirectory(prefix="labkit-collect-", ignore_cleanup_errors=True) as temporary_folder:
             bare = Path(temporary_folder) / "repository"
             clone = ["clone", "--quiet", "--bare", "--no-local", "--no-single-branch", "--no-tags"]
-            latest = [] if before else ["--depth=1"]
+            latest = [] if before or deadline else ["--depth=1"]
             git(cwd, *clone, *latest, "--", row.repository, str(bare), env=_ENVIRONMENT, timeout_s=FETCH_TIMEOUT_S)
-            commit = _find_commit(bare, before)
-            if commit is None:
+            commit, last = _find_commit(bare, before or deadline) or "", _find_commit(bare, before) or ""
+            late_commit = last if last != commit else ""
+            if not last:
                 until = f" before {before:%Y-%m-%d %H:%M:%S %z}" if before else ""
                 problem = f"There is no commit to take{until}."
                 return replace(earlier or row, repository=row.repository, problem=problem, fetched=True)
-            if earlier and earlier.fetched and earlier.commit == commit and folder.exists():
+            known = (earlier.commit, earlier.late_commit) if earlier and earlier.fetched and folder.exists() else None
+            if earlier and known == (commit, late_commit):
                 return replace(earlier, repository=row.repository)
-            committed = output_or_none(bare, "log", "-1", "--format=%cI", commit) or ""
-            notebooks, left_out = _read_notebooks(bare, commit)
-            problem = "" if notebooks or left_out else "There is no notebook in it."
-            if not is_time(committed):
-                committed, problem = "", f"{problem} The commit bears no time that can be read.".strip()
-            fresh = Path(temporary_folder) / "notebooks"
-            for name, content in notebooks.items():
-                (fresh / name).parent.mkdir(parents=True, exist_ok=True)
-                (fresh / name).write_bytes(content)
-            shutil.rmtree(folder, ignore_errors=True)
-            shutil.copytree(fresh, folder) if notebooks else folder.mkdir()
+            result = _take(bare, commit, folder, row)
+            late = _take(bare, late_commit, out / LATE / row.student, row)
     except (CourseError, OSError) as error:
         return replace(earlier or row, repository=row.repository, problem=f"Not fetched: {error}.", fetched=False)
+    problem = f"{result.problem} {late.problem}".strip()
+    left_out = tuple(dict.fromkeys([*result.left_out, *late.left_out]))
+    late_fields = {"late_commit": late.commit, "late_committed": late.committed}
+    return replace(result, problem=problem, left_out=left_out, **late_fields)
+
+
+def _take(bare: Path, commit: str, folder: Path, row: Collected) -> Collected:
+    """Write the notebooks of a commit into a folder, in place of those that were there; none if there is no commit."""
+    if not commit:
+        shutil.rmtree(folder, ignore_errors=True)
+        return row
+    committed = output_or_none(bare, "log", "-1", "--format=%cI", commit) or ""
+    notebooks, left_out = _read_notebooks(bare, commit)
+    problem = "" if notebooks or left_out else "There is no notebook in it."
+    if not is_time(committed):
+        committed, problem = "", f"{problem} The commit bears no time that can be read.".strip()
+    fresh = bare.with_name(f"notebooks-{commit}")
+    for name, content in notebooks.items():
+        (fresh / name).parent.mkdir(parents=True, exist_ok=True)
+        (fresh / name).write_bytes(content)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.parent.mkdir(exist_ok=True)
+    shutil.copytree(fresh, folder) if notebooks else folder.mkdir()
+    if log := _read_work_log(bare, commit):
+        (folder / NOTEBOOKS).mkdir(exist_ok=True)
+        (folder / NOTEBOOKS / WORK_LOG).write_bytes(log)
     what = {"notebooks": len(notebooks), "problem": problem, "left_out": left_out}
     return replace(row, commit=commit, committed=committed, **what)
 
@@ -158,6 +191,14 @@ def _read_notebooks(bare: Path, commit: str) -> tuple[dict[str, bytes], tuple[st
             continue
         left_out.append(f"{printable_path(path.decode(errors='surrogateescape'))[:MAX_SHOWN]} {why}")
     return notebooks, tuple(left_out)
+
+
+def _read_work_log(bare: Path, commit: str) -> bytes:
+    """Return the work log in a commit; nothing if it is no plain file or too large."""
+    entry = git(bare, "ls-tree", "-l", commit, "--", f"{NOTEBOOKS}/{WORK_LOG}", timeout_s=LIST_TIMEOUT_S)
+    mode, _, object, size, *_ = [*entry.split(), b"", b"", b"", b""]
+    is_taken = mode in (b"100644", b"100755") and int(size) <= MAX_LOG_BYTES
+    return git(bare, "cat-file", "blob", object.decode()) if is_taken else b""
 
 
 def _safe_name(path: bytes) -> str | None:

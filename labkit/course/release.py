@@ -13,9 +13,14 @@ from labkit.course.handout import make_student_notebook
 from labkit.course.manifest import NOTEBOOKS, CourseError, check_name, select_chapters
 from labkit.exercises import exercise, exercise_ids
 from labkit.exercises.contents import book_contents, slug_of
+from labkit.exercises.progress import WORK_LOG
 from labkit.grading.course import FILE, Course
 
 FOR_LEARNERS = "00-90"  # chapters from 91 on are for instructors
+WORK_LOG_NOTE = f"""
+This course keeps a work log: each check writes the exercise, the time and the outcome, and nothing of your answer, into
+`{NOTEBOOKS}/{WORK_LOG}`. It is submitted with your notebooks. Your instructor reads it; it changes no points.
+"""
 _TEMPLATE = Path(__file__).parent / "template"
 _TEMPLATES = {
     "README.md": "README.md",
@@ -28,7 +33,7 @@ _FROM_THE_BOOK = ("pyproject.toml", "constraints.txt", "environment.yml", "LICEN
 _FOLDERS = ("labkit", "kernels")
 
 
-def release(folder: Path, chapters: str = FOR_LEARNERS, assignment: str = "book") -> Course:
+def release(folder: Path, chapters: str = FOR_LEARNERS, assignment: str = "book", *, work_log: bool = False) -> Course:
     """Write a release into a folder that is new or empty but for `.git`.
 
     It holds blank chapters, labkit itself, and nothing of the solutions. The same book gives the same bytes.
@@ -37,7 +42,7 @@ def release(folder: Path, chapters: str = FOR_LEARNERS, assignment: str = "book"
         raise CourseError(f"{folder} is a file; name a new folder")
     if folder.is_dir() and any(path.name != ".git" for path in folder.iterdir()):
         raise CourseError(f"{folder} is not empty, and a release overwrites nothing; name a new folder")
-    course, files = release_files(chapters, assignment)
+    course, files = release_files(chapters, assignment, work_log=work_log)
     try:
         for name, content in files.items():
             path = folder / name
@@ -50,7 +55,7 @@ def release(folder: Path, chapters: str = FOR_LEARNERS, assignment: str = "book"
     return course
 
 
-def release_files(chapters: str, assignment: str) -> tuple[Course, dict[str, bytes]]:
+def release_files(chapters: str, assignment: str, *, work_log: bool = False) -> tuple[Course, dict[str, bytes]]:
     """Return the course, and all files of its release by path."""
     book = places.CHECKOUT
     if not book or not (book / "notebooks" / TOC).exists():
@@ -58,13 +63,15 @@ def release_files(chapters: str, assignment: str) -> tuple[Course, dict[str, byt
     sources = {chapter.name: source(book / "notebooks", chapter.slug) for chapter in book_contents().chapters}
     names = select_chapters(sources, chapters)
     points = {id: exercise(id).points for name in names for id in exercise_ids(slug_of(name))}
-    course = Course(check_name(assignment), tuple(names), points)
+    course = Course(check_name(assignment), tuple(names), points, work_log)
     files = dict(_labkit_files(book))
     for name in names:
         notebook = make_student_notebook(read_chapter(sources[name]).blank, names)
         files[f"{NOTEBOOKS}/{name}.ipynb"] = (nbformat.writes(notebook) + "\n").encode()
     files[FILE] = course.to_json().encode()
-    readme_values = {"assignment": course.assignment, "chapters": _table(sources, course), "out_of": course.out_of}
+    log = WORK_LOG_NOTE if work_log else ""
+    texts = {"assignment": course.assignment, "chapters": _table(sources, course), "work_log": log}
+    readme_values = {**texts, "out_of": course.out_of}
     for template, name in _TEMPLATES.items():
         text = (_TEMPLATE / template).read_text(encoding="utf-8")
         files[name] = (Template(text).substitute(readme_values) if name == "README.md" else text).encode()

@@ -1,27 +1,45 @@
 """What a learner has tried and solved: a line per check in a file of the workspace, which editions leave alone."""
 
 import json
-from datetime import date
+from datetime import datetime
 from pathlib import Path
 
 from labkit.checking.verdict import Verdict
 from labkit.exercises.contents import current_id
 
 PROGRESS = ".labkit-progress.jsonl"  # beside the learner's notebooks
+WORK_LOG = "work-log.jsonl"  # beside a student's notebooks, if the course says so; `labkit submit` hands it in
+COURSE = Path("..", "course.json")  # of the release that the notebooks are in
 LEDGER = ".labkit.json"  # of the workspace: marks a folder as one
 
 
 def note(verdict: Verdict, folder: Path | None = None) -> None:
-    """Add a check's outcome to the workspace; outside of one, and where the file cannot be written, do nothing."""
-    folder = folder or Path.cwd()
-    if not (folder / LEDGER).is_file():
-        return
-    row = {"exercise": verdict.exercise, "points": verdict.points, "reason": verdict.reason, "date": str(date.today())}
+    """Add a check's outcome to the workspace, or to the work log of a course that keeps one.
+
+    Elsewhere, and where the file cannot be written, do nothing.
+    """
+    folder, now = folder or Path.cwd(), datetime.now().astimezone().replace(microsecond=0)
+    row = {"exercise": verdict.exercise, "points": verdict.points, "reason": verdict.reason}
+    if (folder / LEDGER).is_file():
+        _append(folder / PROGRESS, row | {"date": str(now.date())})
+    if _keeps_work_log(folder / COURSE):
+        _append(folder / WORK_LOG, row | {"time": now.isoformat()})
+
+
+def _append(path: Path, row: dict) -> None:
     try:
-        with (folder / PROGRESS).open("a", encoding="utf-8") as file:
+        with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
     except OSError:  # a full or read-only disk is no reason to lose the verdict
         pass
+
+
+def _keeps_work_log(course: Path) -> bool:
+    try:
+        content = json.loads(course.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(content, dict) and content.get("work_log") is True
 
 
 def read(folder: Path | None = None) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import MAXYEAR, MINYEAR, datetime
 from pathlib import Path
 
@@ -23,16 +23,24 @@ class Collected:
     notebooks: int = 0
     problem: str = ""  # a sentence for the teacher on what is missing
     left_out: tuple[str, ...] = ()  # files that were not taken, each with the reason
+    late_commit: str = ""  # the last commit of all, if that of a deadline is another
+    late_committed: str = ""
     fetched: bool = True  # False: the last fetch failed, and nothing is known of the work since `commit`
 
     def __post_init__(self):
-        if self.committed and not is_time(self.committed):
-            raise ValueError(f"{self.committed!r} is no time")
+        for written in filter(None, [self.committed, self.late_committed]):
+            if not is_time(written):
+                raise ValueError(f"{written!r} is no time")
 
     @property
     def time(self) -> datetime | None:
         """The time of the commit, if it is known."""
         return datetime.fromisoformat(self.committed).astimezone() if self.committed else None
+
+    @property
+    def late(self) -> "Collected":
+        """The same student with the late commit as the one that counts, if there is one."""
+        return replace(self, commit=self.late_commit, committed=self.late_committed) if self.late_commit else self
 
     @property
     def told(self) -> str:
@@ -52,11 +60,12 @@ class Collected:
         return f"Left out: {'; '.join(told)}." if told else ""
 
     def __str__(self):
+        late = f"Late commit {self.late_commit[:7]}, {self.late_committed}." if self.late_commit else ""
         if not self.commit:
-            return f"{self.student}: {self.problem}"
+            return " ".join(filter(None, [f"{self.student}:", late, self.problem, self.told_left_out]))
         files = "1 notebook" if self.notebooks == 1 else f"{self.notebooks} notebooks"
         what = f"{files} of commit {self.commit[:7]}, {self.committed}"
-        return " ".join(filter(None, [f"{self.student}: {what}", self.problem, self.told_left_out]))
+        return " ".join(filter(None, [f"{self.student}: {what}", late, self.problem, self.told_left_out]))
 
 
 def is_time(written: str) -> bool:

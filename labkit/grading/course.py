@@ -19,6 +19,7 @@ class Course:
     assignment: str
     chapters: tuple[str, ...]
     points: Mapping[str, float]
+    work_log: bool = False  # students' checks are kept, and handed in with the notebooks
 
     @property
     def out_of(self) -> float:
@@ -35,7 +36,8 @@ class Course:
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
             points = {current_id(id): worth for id, worth in content["points"].items()}
-            course = cls(str(content["assignment"]), tuple(content["chapters"]), points)
+            keeps_log = content.get("work_log") is True
+            course = cls(str(content["assignment"]), tuple(content["chapters"]), points, keeps_log)
             if not all(isinstance(worth, int | float) for worth in course.points.values()):
                 raise TypeError("its points are no numbers")
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

@@ -2,25 +2,28 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from labkit.exercises import chapter_of, known_ids
 from labkit.grading.assessment import Assessment
 from labkit.grading.feedback import write_feedback
-from labkit.grading.files import Found, name_roots, printable_path
+from labkit.grading.files import LATE, Found, name_roots, printable_path
 from labkit.grading.grades import Grade
 from labkit.grading.journal import Journal
 from labkit.grading.judging import CELL_TIMEOUT_S, Limits, judge_tasks
 from labkit.grading.ledger import HandedIn, Ledger
 from labkit.grading.rebuild import read_chapters, read_setups
-from labkit.grading.reports import write_reports
+from labkit.grading.reports import replace_file, write_reports
+from labkit.grading.reports.tables import make_csv
 from labkit.grading.roster import identify_student
 from labkit.grading.sandbox import explain_missing
 from labkit.grading.second_pass import run_as_programs
 from labkit.grading.similar import Group, find_similar
 from labkit.grading.submission import find_submissions, read_submission, refuse_file
 from labkit.grading.trusted import Task
+from labkit.grading.work_log import FILE as WORK_FILE
+from labkit.grading.work_log import Attempts, read_work_logs
 from labkit.grading.workers import start_workers
 
 REPORT_EVERY_S = 5
@@ -36,7 +39,8 @@ def read_files(found: list[Found], paths: list[Path], assessment: Assessment) ->
         submission = refuse_file(entry.path, entry.complaint) if entry.complaint else None
         inside = entry.path.relative_to(entry.root).as_posix() if entry.path != entry.root else ""
         name = inside if inside and len(paths) == 1 else f"{root_names[entry.root]}/{inside}".rstrip("/")
-        files.append(HandedIn(printable_path(name), student, submission or read_submission(entry.path)))
+        is_late = inside.startswith(f"{LATE}/") or entry.root.parent.name == LATE
+        files.append(HandedIn(printable_path(name), student, submission or read_submission(entry.path), is_late))
     return files
 
 
@@ -87,6 +91,8 @@ def grade(
     for collected in assessment.collected.values():
         if not collected.fetched and (collected.student in assessment.students or not assessment.students):
             tell(str(collected))
+    if any(file.is_late for file in files) and not assessment.deadline:
+        tell("Late commits were collected, and without a deadline they count in full.")
     ledger = Ledger(files, assessment, journal.seed)
     ledger.grades()  # refuses points by hand that name no row here, and not after an hour of judging
     chapters = read_chapters()
@@ -121,6 +127,8 @@ def grade(
     answers = ((file.student, file.submission.answers) for file in files)
     grades = reporter.write(find_similar(answers, assessment.exercises))
     write_feedback(files, grades, out)
+    if logs := read_work_logs(paths, [*assessment.students, *assessment.collected]):
+        replace_file(out / WORK_FILE, make_csv(list(map(asdict, logs)), list(Attempts.__dataclass_fields__)))
     return grades
 
 

@@ -43,10 +43,17 @@ def make_printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text[:MAX_CHARACTERS])
 
 
-def sum_points(grades: Iterable[Grade]) -> dict[str, tuple[float, float]]:
-    """Return the points and the possible points of each student."""
-    sums: dict[str, tuple[float, float]] = {}
+def sum_points(grades: Iterable[Grade]) -> dict[str, tuple[float | None, float]]:
+    """Return the points and the possible points of each student; the points are None if no row is graded."""
+    sums: dict[str, tuple[float | None, float]] = {}
     for row in grades:
-        points, out_of = sums.get(row.student, (0, 0))
-        sums[row.student] = (round(points + (row.points or 0), 2), out_of + row.out_of)
+        points, out_of = sums.get(row.student, (None, 0))
+        if row.points is not None:
+            points = round((points or 0) + row.points, 2)
+        sums[row.student] = points, out_of + row.out_of
     return sums
+
+
+def format_points(points: float | None, out_of: float) -> str:
+    """Return points in words."""
+    return "not graded" if points is None else f"{points:g} of {out_of:g} points"

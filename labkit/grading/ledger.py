@@ -26,6 +26,7 @@ class HandedIn:
     name: str
     student: str
     submission: Submission
+    is_late: bool = False  # of the late one of two collected commits
 
 
 class Ledger:
@@ -104,12 +105,17 @@ class Ledger:
         collected = self.assessment.collected
         rows = [policy.set_aside_stale(row, collected.get(row.student)) for row in self.rows.values()]
         if self.assessment.deadline:
-            rows = [self.assessment.deadline.apply(row, collected.get(row.student)) for row in rows]
+            rows = [self.assessment.deadline.apply(row, self._find_commit(row)) for row in rows]
         rows = policy.choose_best(rows)
         rows += self._make_absent_rows(rows)
         if self.assessment.by_hand:
             rows = policy.apply_points_by_hand(rows, self.assessment.by_hand)
         return sorted(rows, key=lambda row: (row.student, index_in_book(row.exercise), row.submission))
+
+    def _find_commit(self, row: Grade) -> Collected | None:
+        """Return what was collected of the student, with the commit that the row's file is of."""
+        collected = self.assessment.collected.get(row.student)
+        return collected.late if collected and self.files[row.submission].is_late else collected
 
     def _make_absent_rows(self, rows):
         """Yield rows for what a student of the roster or collection did not hand in, or what was not fetched."""

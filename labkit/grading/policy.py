@@ -77,9 +77,8 @@ def choose_best(rows: Iterable[Grade]) -> list[Grade]:
 
 def _choose_best_row(rows):
     def rank(row):
-        if row.points is None:
-            return row.out_of - 0.001, 2
-        return row.points, 0 if row.reason == "missing" else 1 if row.reason == "unreadable" else 2
+        points = row.out_of - 0.001 if row.points is None else row.points
+        return points, 0 if row.reason == "missing" else 1 if row.reason == "unreadable" else 2, not row.late
 
     best = max(rows, key=rank)
     answered = [row for row in rows if row.reason not in ("missing", "unreadable")]

@@ -51,11 +51,11 @@ def find_submissions(paths: list[Path]) -> tuple[list[Found], list[Path]]:
 
 def read_submission(path: Path) -> Submission:
     """Read the answers in a notebook; a file that is not a notebook gives a complaint instead of an error."""
-    text = ""
+    whole = ""
     try:
         content = read_bytes(path)
-        text = content.decode(json.detect_encoding(content))
-        notebook = json.loads(text)
+        whole = content.decode(json.detect_encoding(content))
+        notebook = json.loads(whole)
         cells = notebook["cells"]
         if not isinstance(cells, list):
             raise TypeError
@@ -66,16 +66,16 @@ def read_submission(path: Path) -> Submission:
         complaint = f"The file cannot be read: it is saved as Latin-1 or in another encoding ({where}). {SAVE_AGAIN}"
         return refuse_file(path, complaint, content.decode("latin-1"))
     except (ValueError, RecursionError, MemoryError) as error:
-        return refuse_file(path, _explain_no_json(text, error), text)
+        return refuse_file(path, _explain_no_json(whole, error), whole)
     except (KeyError, TypeError):
-        return refuse_file(path, "The file is not a notebook: it has no list of cells.", text)
+        return refuse_file(path, "The file is not a notebook: it has no list of cells.", whole)
     if len(cells) > MAX_CELLS:
-        return refuse_file(path, f"The notebook has more than {MAX_CELLS:,} cells: hand in the chapter alone.", text)
+        return refuse_file(path, f"The notebook has more than {MAX_CELLS:,} cells: hand in the chapter alone.", whole)
     kinds = ("code", "markdown")
     all_cells = tuple((kind, text) for cell in cells for kind in kinds if (text := _read_text(cell, kind)) is not None)
     if sum(len(text) for _, text in all_cells) > MAX_ALL_CHARACTERS:
         complaint = f"The cells hold more than {MAX_ALL_CHARACTERS:,} characters: hand in the chapter alone."
-        return refuse_file(path, complaint, text)
+        return refuse_file(path, complaint, whole)
     chapter = slug_of(str(_as_mapping(_as_mapping(notebook.get("metadata")).get("labkit")).get("chapter", "")))
     texts = [(_identify_exercise(cell), text) for cell in cells if (text := _read_text(cell)) is not None]
     found: dict[str, dict[str, None]] = {}  # exercise -> its different texts

@@ -12,6 +12,7 @@ from labkit.course import collect as module
 from labkit.course.collect import collect, read_roster
 from labkit.course.manifest import CourseError
 from labkit.grading.collected import read_collected
+from labkit.grading.files import LATE
 
 
 def git(folder, *arguments, given=b""):
@@ -52,10 +53,10 @@ def _entries(bare, entries):
 def class_of(tmp_path):
     """Collects students, whose repositories are named like them, and gives the rows by student."""
 
-    def run(*students, before=None, **addresses):
+    def run(*students, before=None, deadline=None, **addresses):
         lines = [f"{student},{addresses.get(student, f'{student}.git')}" for student in [*students, *addresses]]
         (tmp_path / "roster.csv").write_text("\n".join(["student,repository", *lines]) + "\n")
-        return {row.student: row for row in collect(tmp_path / "roster.csv", tmp_path / "out", before)}
+        return {row.student: row for row in collect(tmp_path / "roster.csv", tmp_path / "out", before, deadline)}
 
     return run
 
@@ -87,6 +88,34 @@ def test_the_last_commit_before_a_time_counts(repository, class_of, tmp_path, mo
     assert class_of("ada", before=until[23])["ada"].commit == class_of("ada")["ada"].commit == commits[1]
     repository("ben", {"a.ipynb": b"{}"})
     assert "no commit to take before 2026-11-20 00:00:00 +0000" in class_of("ben", before=until[20])["ben"].problem
+
+
+def test_with_a_deadline_the_commit_in_time_and_a_late_one_are_taken(repository, class_of, tmp_path, monkeypatch):
+    commits = []
+    for day, content in ((20, b"{}"), (22, b"[]")):
+        monkeypatch.setenv("GIT_COMMITTER_DATE", f"2026-11-{day}T10:00:00+00:00")
+        commits.append(repository("ada", {"a.ipynb": content}, after=commits[-1:]))
+    day = {day: datetime(2026, 11, day, tzinfo=UTC) for day in (19, 21, 23)}
+    late = tmp_path / "out" / LATE / "ada" / "a.ipynb"
+    row = class_of("ada", deadline=day[21])["ada"]
+    assert (row.commit, row.late_commit, row.late.time.day) == (*commits, 22)
+    assert (files(tmp_path, "ada"), late.read_bytes()) == ({"a.ipynb"}, b"[]")
+    assert class_of("ada", deadline=day[21])["ada"] == row == read_collected(tmp_path / "out" / "collected.json")["ada"]
+    row = class_of("ada", deadline=day[23])["ada"]
+    assert (row.commit, row.late_commit, late.exists()) == (commits[1], "", False)
+    row = class_of("ada", deadline=day[19])["ada"]
+    assert (row.commit, row.late_commit, files(tmp_path, "ada")) == ("", commits[1], set())
+
+
+def test_the_work_log_comes_along_if_it_is_a_plain_file_of_moderate_size(repository, class_of, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "MAX_LOG_BYTES", 3)
+    logs = {"ada": b"{}", "ben": b"{} {}", "eve": ("120000", b"/"), "fay": {"a": b""}}
+    for student, log in logs.items():
+        repository(student, {"a.ipynb": b"{}", "notebooks": {"work-log.jsonl": log}})
+        row = class_of(student)[student]
+        assert row.notebooks == 1
+    assert files(tmp_path, "ada") == {"a.ipynb", "notebooks/work-log.jsonl"}
+    assert all(files(tmp_path, student) == {"a.ipynb"} for student in ("ben", "eve", "fay"))
 
 
 def test_what_is_no_plain_notebook_stays_in_the_repository(repository, class_of, tmp_path):

@@ -144,6 +144,13 @@ def test_chapters_are_chosen_by_numbers_and_spans(selection, wanted):
     assert [name[:2] for name in select_chapters(names, selection)] == wanted.split()
 
 
+def test_students_are_told_of_a_work_log():
+    course, files = release_files("tiled-gemm", "hw2", work_log=True)
+    assert course.work_log and json.loads(files["course.json"])["work_log"] is True
+    assert "notebooks/work-log.jsonl" in files["README.md"].decode()
+    assert b"work log" not in release_files("tiled-gemm", "hw2")[1]["README.md"]
+
+
 def test_chapters_are_chosen_by_name_too():
     names = ["02-first-gpu-matmul", "03-tiled-gemm", "04-roofline"]
     assert select_chapters(names, "roofline, 02") == ["02-first-gpu-matmul", "04-roofline"]

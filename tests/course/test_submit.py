@@ -1,13 +1,17 @@
 """Handing in: what is committed and pushed, and the sentence where it cannot be."""
 
+import json
 import os
 import subprocess
 
 import pytest
 
+from labkit.checking.verdict import Verdict
 from labkit.course import git as git_module
 from labkit.course.manifest import CourseError
 from labkit.course.submit import require_work, submit
+from labkit.exercises import exercise
+from labkit.exercises.progress import WORK_LOG, note
 from labkit.grading.course import Course
 
 COURSE = Course("hw2", ("03-tiled-gemm",), {"put-the-barrier-back": 2, "pad-the-tile": 2})
@@ -67,6 +71,16 @@ def test_notebooks_are_committed_and_pushed_with_the_points_so_far(work, remote)
     )
     assert git(remote, "show", "main:notebooks/a.ipynb") == "answer"
     assert git(remote, "show", "main:notebooks/new.ipynb") == "more"
+
+
+def test_the_work_log_of_a_course_is_handed_in(work, remote):
+    git(work, "remote", "add", "origin", str(remote))
+    (work / "course.json").write_text('{"work_log": true}')
+    rules = exercise("pad-the-tile")
+    note(Verdict(rules.id, rules.title, rules.points, "race", ""), work / "notebooks")
+    hand_in(work)
+    row = json.loads(git(remote, "show", f"main:notebooks/{WORK_LOG}"))
+    assert (row["exercise"], row["reason"]) == ("pad-the-tile", "race")
 
 
 def test_nothing_beside_the_notebooks_is_committed(work):

@@ -10,7 +10,7 @@ from labkit.book.workspace import copy_chapters
 from labkit.checking.verdict import Verdict
 from labkit.exercises import chapter_of, check, exercise, exercise_ids
 from labkit.exercises.contents import book_contents
-from labkit.exercises.progress import LEDGER, PROGRESS, note, read
+from labkit.exercises.progress import LEDGER, PROGRESS, WORK_LOG, note, read
 
 FIRST, SECOND = exercise_ids()[:2]
 RETIRED = "keep-a-column"
@@ -36,6 +36,20 @@ def test_a_check_in_a_workspace_is_noted(workspace):
     check(FIRST, kernel)
     assert read() == {FIRST: 0}
     assert json.loads((workspace / PROGRESS).read_text(encoding="utf-8"))["reason"] != "solved"
+
+
+@pytest.mark.parametrize(
+    ("course", "is_kept"),
+    [('{"work_log": true}', True), ('{"work_log": false}', False), ("{}", False), ("[]", False), ("{", False)],
+)
+def test_a_course_that_keeps_a_work_log_has_one_beside_the_notebooks(tmp_path, course, is_kept):
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "course.json").write_text(course, encoding="utf-8")
+    note(verdict(FIRST, False), tmp_path / "notebooks")
+    assert [path.name for path in (tmp_path / "notebooks").iterdir()] == [WORK_LOG] * is_kept
+    if is_kept:
+        row = json.loads((tmp_path / "notebooks" / WORK_LOG).read_text(encoding="utf-8"))
+        assert (row.pop("time")[:2], row) == ("20", {"exercise": FIRST, "points": 0, "reason": "result"})
 
 
 def test_a_solved_exercise_stays_solved(workspace):

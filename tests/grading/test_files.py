@@ -1,6 +1,7 @@
 """Files that only have a notebook's name: each costs its own row, and none is waited for, followed or run."""
 
 import os
+import shutil
 import socket
 import sys
 from pathlib import Path
@@ -105,5 +106,11 @@ def test_a_student_with_countless_notebooks_costs_no_other(tmp_path, monkeypatch
         (tmp_path / student / "work").mkdir(parents=True)
         for number in range(count):
             (tmp_path / student / "work" / f"{number}.ipynb").touch()
+    for student in ("ann", "zoe"):
+        (tmp_path / files.LATE / student).mkdir(parents=True)
+        for number in range(2):
+            (tmp_path / files.LATE / student / f"{number}.ipynb").touch()
+    assert sum(files.LATE in entry.path.parts for entry in find_notebooks(tmp_path) if not entry.complaint) == 4
+    shutil.rmtree(tmp_path / files.LATE)
     found = [(entry.path.relative_to(tmp_path).parts[0], bool(entry.complaint)) for entry in find_notebooks(tmp_path)]
     assert found == [("ann", False)] * 2 + [("mallory", False)] * 3 + [("mallory", True)] + [("zoe", False)] * 3

@@ -1,5 +1,7 @@
 """The rows of a class: what is said of answers that are right, missing, or the book's own."""
 
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -9,8 +11,10 @@ from labkit.exercises import exercise, exercise_ids
 from labkit.grading import grade as grade_module
 from labkit.grading.assessment import Assessment
 from labkit.grading.collected import Collected
+from labkit.grading.files import LATE
 from labkit.grading.judge import SOLVED, Judgement
 from labkit.grading.ledger import HandedIn, Ledger
+from labkit.grading.policy import Deadline
 from labkit.grading.roster import RosterError
 from labkit.grading.submission import Submission, find_submissions
 
@@ -99,6 +103,33 @@ def test_a_file_that_could_not_be_read_stands_behind_one_that_could():
     solved, wrong, *_ = ledger.grades()
     assert (solved.points, solved.note) == (2, "")
     assert (wrong.message, wrong.note) == ("Wrong.", "b.ipynb: Cut off.")
+
+
+def test_the_better_of_the_answers_in_time_and_late_counts():
+    due = datetime(2026, 11, 20, tzinfo=UTC)
+    times = {"committed": due.isoformat(), "late_committed": (due + timedelta(hours=30)).isoformat()}
+    collected = {"ann": Collected("ann", commit="a1", late_commit="a2", notebooks=1, **times)}
+    late = replace(handed_in("tiled-gemm"), name=f"{LATE}/ann/a.ipynb", is_late=True)
+    assessment = Assessment(collected=collected, deadline=Deadline(due, 10))
+    ledger = Ledger([late, handed_in("tiled-gemm")], assessment, seed=1)
+    reasons = {IDS[0]: ("result", SOLVED), IDS[1]: (SOLVED, SOLVED), IDS[2]: ("race", "result")}
+    for id, words in reasons.items():
+        for name, reason in zip(("a.ipynb", late.name), words, strict=True):
+            ledger.add_judgement(name, id, Judgement(reason, reason))
+    rows = {row.exercise: row for row in ledger.grades()}
+    worth = exercise(IDS[0]).points
+    assert (rows[IDS[0]].points, rows[IDS[0]].late) == (0.8 * worth, "Late by 2 days: 80% of the points count.")
+    assert (rows[IDS[1]].points, rows[IDS[1]].late) == (exercise(IDS[1]).points, "")
+    assert (rows[IDS[2]].points, rows[IDS[2]].submission) == (0, late.name)  # the last of two without points
+
+
+def test_a_student_s_own_folder_of_that_name_is_not_counted_in_time():
+    due = datetime(2026, 11, 20, tzinfo=UTC)
+    collected = {"ann": Collected("ann", commit="a1", committed=(due + timedelta(hours=1)).isoformat())}
+    file = replace(handed_in("tiled-gemm"), is_late=True)
+    ledger = Ledger([file], Assessment(collected=collected, deadline=Deadline(due)), seed=1)
+    ledger.add_judgement(file.name, IDS[0], Judgement(SOLVED, "Solved."))
+    assert ledger.grades()[0].points == 0
 
 
 def test_without_a_roster_the_students_of_the_collection_are_those_of_the_class():

@@ -204,5 +204,5 @@ def test_a_long_cell_is_cut_and_the_answers_beside_it_are_kept(notebook):
 
 
 def test_many_long_cells_are_no_chapter(notebook):
-    submission = read_submission(notebook(*[cell("x" * (1 << 20), type="markdown")] * 12))
+    submission = read_submission(notebook(*[cell("x" * (1 << 20), type="markdown")] * 12, {"cell_type": "code"}))
     assert "characters" in submission.complaint and not submission.cells

@@ -11,7 +11,7 @@ from itertools import groupby
 
 from labkit.exercises import exercise
 from labkit.grading.assessment import Assessment
-from labkit.grading.grades import Grade
+from labkit.grading.grades import Grade, format_points, sum_points
 
 MAX_PICTURE_CHARACTERS = 160_000  # on a page
 CONTEXT_LINES = 2  # lines of the answer shown before and after the marked one
@@ -66,7 +66,7 @@ def make_page(
     assessment: Assessment,
 ) -> str:
     """Make the page of a student, without seeds, drawn sizes, or anything of others."""
-    points, out_of = sum(row.points or 0 for row in rows), sum(row.out_of for row in rows)
+    total = format_points(*sum_points(rows)[rows[0].student])
     parts, drawn = [], 0
     for _, group in groupby(rows, key=section_key):
         section = list(group)
@@ -81,7 +81,7 @@ def make_page(
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         f"<title>{escape(student)}</title><style>{STYLE}</style></head>\n"
-        f"<body><h1>{escape(student)}: {points:g} of {out_of:g} points</h1>\n"
+        f"<body><h1>{escape(student)}: {total}</h1>\n"
         f"<p>{escape(_describe_assignment(student, assessment))}</p>\n" + "\n".join(parts) + "\n</body></html>\n"
     )
 
@@ -104,9 +104,8 @@ def headline(*rows: Grade) -> str:
     title = exercise(first.exercise).headline if first.exercise else first.submission or "All exercises"
     title = ", ".join(exercise(row.exercise).number for row in rows) if more else title
     points = [row.points for row in rows if row.points is not None]
-    if len(points) < len(rows):
-        return f"{title}: not graded"
-    return f"{title}: {sum(points):g} of {sum(row.out_of for row in rows):g} points"
+    total = sum(points) if len(points) == len(rows) else None
+    return f"{title}: {format_points(total, sum(row.out_of for row in rows))}"
 
 
 def explain(row: Grade) -> list[str]:
@@ -124,6 +123,8 @@ def _describe_assignment(student, assessment):
     if collected and collected.commit:
         date = f" of {collected.time:{TIME}}" if collected.time else ""
         sentences.append(f"Commit {collected.commit[:7]}{date}. {collected.told_left_out}".strip())
+    if collected and collected.late_commit:
+        sentences.append(f"Late commit {collected.late_commit[:7]}: the better answer of the two counts.")
     if deadline:
         sentences.append(f"Due {deadline.due:{TIME}}.")
     return " ".join([*sentences, DRAWN_ANEW])

@@ -24,7 +24,8 @@ def make_summary(grades: list[Grade], remark: str, similar: Iterable[Group] = ()
     lines = ["### Points", "", "| student | points | of | not graded |", "|---|---|---|---|"]
     for student, (points, out_of) in sum_points(grades).items():
         missing = sum(row.points is None for row in grades if row.student == student)
-        lines.append(f"| {_format_cell(student)} | {points:g} | {out_of:g} | {missing or ''} |")
+        shown = "" if points is None else f"{points:g}"
+        lines.append(f"| {_format_cell(student)} | {shown} | {out_of:g} | {missing or ''} |")
     incomplete = [row for row in grades if row.points is None or row.points < row.out_of or not row.exercise]
     if incomplete:
         lines += ["", "### Why", "", "| student | exercise | points | why |", "|---|---|---|---|"]

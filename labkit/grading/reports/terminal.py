@@ -5,7 +5,7 @@ from itertools import groupby
 from rich.console import Console
 from rich.text import Text
 
-from labkit.grading.grades import Grade, sum_points
+from labkit.grading.grades import Grade, format_points, sum_points
 from labkit.grading.reports.page import headline, section_key
 
 INDENT = 4
@@ -16,8 +16,7 @@ def print_grades(grades: list[Grade], console: Console) -> None:
     """Print the points of each student, and below them why rows lost points or how they ran."""
     for student, group in groupby(grades, key=lambda row: row.student):
         rows = list(group)
-        points, out_of = sum_points(rows)[student]
-        _print_wrapped(f"{student}: {points:g} of {out_of:g} points", 0, console)
+        _print_wrapped(f"{student}: {format_points(*sum_points(rows)[student])}", 0, console)
         incomplete = [row for row in rows if row.points != row.out_of or not row.exercise or row.ran]
         for _, section in groupby(incomplete, key=section_key):
             section = list(section)
