@@ -19,6 +19,7 @@ from labkit.simulator.limits import MAX_ENTRIES
 from labkit.simulator.seam import package as numba
 
 MODULES = {"math": math, "numba": numba, "numpy": np, "labkit.cuda": cuda, "labkit.ptx": ptx, "numba.cuda": cuda}
+MAX_MAGICS = 50  # lines of a cell that only IPython understands: it goes through the cell once per such line
 MAX_EXPONENT = 64  # of whole numbers: no kernel has use for more bits
 _OPERATORS = {
     ast.Add: operator.add,
@@ -36,6 +37,7 @@ _MATH_FUNCTIONS = {math.ceil, math.floor, math.sqrt, math.exp, math.log, math.lo
 _MATH_CONSTANTS = ("inf", "nan", "pi", "e")  # of `math` and of NumPy
 _TYPE_LIMITS = {np.finfo: ("min", "max", "eps", "tiny"), np.iinfo: ("min", "max")}
 _FUNCTIONS = {"int": int, "float": float, "min": min, "max": max, "abs": abs}
+_MAGIC = re.compile(r"^[ \t]*[%!?]|\?[ \t]*$", re.MULTILINE)
 _RUNS_ITS_CELL = re.compile(r"\A(\s*)%%(?=(capture|time)\b)")  # magics whose cell is Python all the same
 
 
@@ -78,6 +80,9 @@ def read_definitions(text: str, name: str, namespace: Mapping[str, Any]) -> dict
 def convert_to_python(text: str) -> str:
     """Replace what only IPython understands in the text of a cell; lines keep their numbers."""
     text = _RUNS_ITS_CELL.sub(lambda magic: f"{magic[1]}#", text)
+    magics = len(_MAGIC.findall(text))
+    if magics > MAX_MAGICS:
+        raise SyntaxError(f"the cell has {magics:,} lines of magics, and {MAX_MAGICS} are read: leave them out")
     empty = takewhile(lambda line: not line.strip(), text.splitlines())  # which IPython removes
     return "\n" * len(list(empty)) + TransformerManager().transform_cell(text)
 

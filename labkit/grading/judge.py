@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 
 import numpy as np
 
@@ -14,12 +15,17 @@ from labkit.checking.as_text import AnswerReader
 from labkit.checking.check import judge
 from labkit.exercises import exercise
 from labkit.grading.picture import draw_picture
+from labkit.grading.process import TooSlow, limit_cpu_time
+from labkit.loops import trace as trace_loop
+from labkit.simulator.seam import njit
 from labkit.trace import Trace
 
 DRAWS = 3  # of the random sizes, per answer
 SOLVED = "solved"
 NOT_SOLVED = "not solved"
 MAX_CHARACTERS = 4000
+DETAILS = "details.jsonl"  # in the folder of the trusted notebook
+CPU_S = 20  # that an answer may take
 
 
 @dataclass(frozen=True)
@@ -43,10 +49,15 @@ class Judge:
     """Judges the answers of one notebook in their order.
 
     An answer may use what the chapter's setup cells and the answers before it define, and nothing of another notebook.
+
+    Parameters
+    ----------
+    details
+        File that receives the judgements on answers that are not solved, one line of JSON each.
     """
 
-    def __init__(self, setups: Sequence[str], seed: int, draws: int = DRAWS):
-        self.seed, self.draws = seed, draws
+    def __init__(self, setups: Sequence[str], seed: int, draws: int = DRAWS, details: str = os.devnull):
+        self.seed, self.draws, self.details = seed, draws, details
         self.reader = AnswerReader(setups)
 
     def read(self, id: str, text: str) -> Judgement | None:
@@ -56,7 +67,7 @@ class Judge:
         return fault and Judgement(fault.reason, fault.message, fault.line)
 
     def __call__(self, id: str, text: str) -> None:
-        """Print the verdict on an answer, which nbval compares; its details are JSON on a line of their own."""
+        """Print the verdict on an answer, which nbval compares; write its details to their file."""
         judgement, trace = self._judge(id, text)
         if judgement.reason == SOLVED:
             print(SOLVED)
@@ -67,7 +78,9 @@ class Judge:
                 picture, pictured = draw_picture(trace, judgement.line)
         message, pictured = judgement.message[:MAX_CHARACTERS], pictured[:MAX_CHARACTERS]
         judgement = replace(judgement, message=message, picture=picture, pictured=pictured)
-        print(NOT_SOLVED, json.dumps(asdict(judgement)), sep="\n")
+        with open(self.details, "a", encoding="ascii") as file:
+            file.write(f"{json.dumps(asdict(judgement))}\n")
+        print(NOT_SOLVED)
 
     def judgement(self, id: str, text: str) -> Judgement:
         """Judge an answer, and add what it defines."""
@@ -78,12 +91,33 @@ class Judge:
         if unreadable := self.read(id, text):
             return unreadable, None
         rules = exercise(id)
+        if rules.machine == "cpu":
+            compile_tracer()
         try:
-            with _silence():
+            with _silence(), limit_cpu_time(CPU_S):
                 verdict = judge(rules, self.reader.namespace[rules.function], self.seed, self.draws)
         except (RecursionError, MemoryError) as error:
             return Judgement("refused", f"The answer is too large to judge: {type(error).__name__}."), None
+        except TooSlow:
+            return Judgement("too slow", explain_timeout(f"{CPU_S} s of computing")), None
         return Judgement(verdict.reason, verdict.message, verdict.line, verdict.launch), verdict.trace
+
+
+def explain_timeout(limit: str) -> str:
+    """Return the message on an answer that takes longer than a limit."""
+    return f"The judge took longer than {limit} over this answer: make it smaller or simpler."
+
+
+@njit
+def _loop(x):
+    for i in range(x.size):
+        x[i] += x[i]
+
+
+@cache
+def compile_tracer() -> None:
+    """Compile what traces loops, so that no answer waits for it."""
+    trace_loop(_loop, np.zeros(1))
 
 
 @cuda.jit

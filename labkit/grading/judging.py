@@ -7,12 +7,13 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass, replace
 
 from labkit.grading.grades import make_printable
-from labkit.grading.judge import NOT_SOLVED, SOLVED, Judgement
+from labkit.grading.judge import NOT_SOLVED, SOLVED, Judgement, explain_timeout
 from labkit.grading.nbval_run import CellResult, run_notebook
 from labkit.grading.trusted import START, Task, answer_cells, trusted_notebook
 
 CELL_TIMEOUT_S = 60
 MAX_TASKS = 48  # per batch, which shares the seconds that a kernel takes to start
+BUSY_SHARE = 0.5  # of the time limit: a kernel that computed for longer would hang alone too
 TRIES = 3  # kernels that may die over one answer before it has no judgement
 
 
@@ -49,7 +50,8 @@ def judge_tasks(
 ) -> Iterator[tuple[Task, str, Judgement | None]]:
     """Yield the task, exercise and judgement of every answer, as they come.
 
-    Only an answer that hangs in a kernel of its own fails for that. One whose kernel dies three times has no judgement.
+    An answer that hangs fails if its kernel computed meanwhile, or if it hangs in a kernel of its own too. One whose
+    kernel dies three times has no judgement.
 
     Raises
     ------
@@ -93,23 +95,26 @@ def _require_start(setups, limits, executor):
 
 
 def _make_batches(tasks, workers):
-    """Group tasks by chapter, which saves a kernel the setup of others."""
+    """Deal the tasks of each chapter out to all batches: chapters differ tenfold in work, batches then hardly."""
     tasks = sorted(tasks, key=lambda task: task.chapter)
-    size = max(1, min(MAX_TASKS, -(-len(tasks) // workers)))
-    return [Batch(tuple(tasks[first : first + size])) for first in range(0, len(tasks), size)]
+    rounds = -(-len(tasks) // (MAX_TASKS * workers))
+    batches = [tuple(tasks[first :: rounds * workers]) for first in range(rounds * workers)]
+    return [Batch(batch) for batch in batches if batch]
 
 
 def _read_results(batch, results, limits, waiting):
     """Yield the judgements in the results; queue the tasks that are left, alone the one whose kernel broke."""
     cells = answer_cells(batch.current)
     judgements = {cell: _read_judgement(results.get(cell)) for cell in cells}
+    too_slow = [cell for cell in cells if _used_its_time(results.get(cell), limits)]
+    judgements |= dict.fromkeys(too_slow, _make_timeout_judgement(limits))
     judged = {cell: judgement for cell, judgement in judgements.items() if judgement is not None}
     for cell, judgement in judged.items():
         yield *cells[cell], judgement
     done = {(cells[cell][0].key, cells[cell][1]) for cell in judged}
     tasks = [replace(task, done=task.done | {id for key, id in done if key == task.key}) for task in batch.tasks]
     remaining = [task for task in tasks if task.pending]
-    broken = next((cell for cell in cells if cell not in judged), None)
+    broken = None if too_slow else next((cell for cell in cells if cell not in judged), None)
     if len(batch.tasks) > 1 and broken is not None:
         waiting.append(Batch(tuple(task for task in remaining if task.key == cells[broken][0].key)))
         remaining = [task for task in remaining if task.key != cells[broken][0].key]
@@ -131,9 +136,13 @@ def _take_until(answers, last):
     return {id: answers[id] for id in ids[: ids.index(last) + 1]}
 
 
+def _used_its_time(result, limits):
+    """Tell whether a cell hung by its own work: not because the machine stood still."""
+    return bool(result and result.hung and result.cpu_s > BUSY_SHARE * limits.cell_timeout_s)
+
+
 def _make_timeout_judgement(limits):
-    message = f"The judge took longer than {limits.cell_timeout_s:g} s over this answer: make it smaller or simpler."
-    return Judgement("too slow", message)
+    return Judgement("too slow", explain_timeout(f"{limits.cell_timeout_s:g} s"))
 
 
 def _read_judgement(result: CellResult | None) -> Judgement | None:
@@ -142,8 +151,7 @@ def _read_judgement(result: CellResult | None) -> Judgement | None:
         return None
     if result.passed:
         return Judgement(SOLVED, "Solved.")
-    outcome, _, details = result.output.partition("\n")
     try:
-        return Judgement(**json.loads(details)) if outcome == NOT_SOLVED else None
+        return Judgement(**json.loads(result.details)) if result.output.strip() == NOT_SOLVED else None
     except ValueError:
         return None

@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 
 import nbformat
 
+from labkit.grading.judge import DETAILS
 from labkit.grading.process import Limits, run
 
 # variables of the environment that give each kernel one core
@@ -19,12 +20,17 @@ MAX_LINES = 5  # of pytest's output
 
 @dataclass(frozen=True)
 class CellResult:
-    """The result of one cell; `output` is its error message or what it printed."""
+    """The result of one cell.
+
+    output: its error message or what it printed. cpu_s: seconds of its kernel. details: what it wrote to its file.
+    """
 
     passed: bool
     hung: bool
     dead: bool
     output: str
+    cpu_s: float = 0
+    details: str = ""
 
 
 def run_notebook(notebook: nbformat.NotebookNode, cell_timeout_s: float) -> dict[str, CellResult]:
@@ -37,7 +43,8 @@ def run_notebook(notebook: nbformat.NotebookNode, cell_timeout_s: float) -> dict
         lines = Path(folder) / "cells.jsonl"
         lines.touch()
         limits = Limits(seconds=START_S + cell_timeout_s * len(notebook.cells))
-        _, printed = run(nbval_command(str(lines), cell_timeout_s), Path(folder), _make_environment(folder), limits)
+        command = [*nbval_command(str(lines), cell_timeout_s), f"--cell-details={DETAILS}"]
+        _, printed = run(command, Path(folder), _make_environment(folder), limits)
         written = lines.read_text(encoding="utf-8").splitlines(keepends=True)
     rows = [json.loads(line) for line in written if line.strip() and line.endswith("\n")]
     results = {row.pop("cell"): CellResult(**row) for row in rows}

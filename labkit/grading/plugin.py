@@ -6,12 +6,14 @@ from pathlib import Path
 from queue import Empty
 
 import nbval.plugin
+import psutil
 import pytest
 from nbval.kernel import RunningKernel
 
 from labkit.grading.process import tie_to_parent
 
-MAX_CHARACTERS = 300_000  # more than any judgement's JSON, which must not be cut
+MAX_CHARACTERS = 4000  # of an output
+MAX_DETAILS = 300_000  # characters: more than any judgement's JSON, which must not be cut
 POLL_S = 1
 
 
@@ -40,11 +42,16 @@ class Kernel(RunningKernel):
 
 def pytest_addoption(parser):
     parser.addoption("--cell-results", type=Path, help="file that receives one JSON line per cell")
+    parser.addoption("--cell-details", type=Path, help="file to which cells write details of their results")
 
 
 def pytest_configure(config):
     tie_to_parent()
     nbval.plugin.RunningKernel = Kernel
+
+
+def pytest_runtest_setup(item):
+    item.cpu_s_before = _cpu_s(item.parent.kernel)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -60,12 +67,31 @@ def pytest_runtest_makereport(item, call):
             "hung": hung,
             "dead": dead and not hung,
             "output": _last_output(item.test_outputs or ()),
+            "cpu_s": 0 if dead else _cpu_s(kernel) - item.cpu_s_before,
+            "details": _take_details(item.config.getoption("--cell-details")),
         }
         with item.config.getoption("--cell-results").open("a", encoding="utf-8") as file:
             file.write(f"\n{json.dumps(line)}\n")  # a new line even after a cut-off one
         if dead or hung:
             item.session.shouldstop = "the kernel hangs or is dead"
     return report
+
+
+def _cpu_s(kernel):
+    """Return the CPU time of a kernel so far; 0 if it is dead."""
+    try:
+        return sum(psutil.Process(kernel.km.provisioner.pid).cpu_times()[:2])
+    except (AttributeError, psutil.Error):
+        return 0
+
+
+def _take_details(path):
+    """Return what the cell wrote to the file of details, and empty the file."""
+    if path is None or not path.exists():
+        return ""
+    text = path.read_text(encoding="utf-8")[:MAX_DETAILS]
+    path.unlink()
+    return text
 
 
 def _last_output(outputs):

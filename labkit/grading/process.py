@@ -6,8 +6,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -101,6 +102,29 @@ def tie_to_parent() -> None:
     """Let the operating system kill this process when its parent dies (on Linux); a child calls it first."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class TooSlow(BaseException):
+    """The CPU time of a block is over; no handler of errors on the way takes it for one of its own."""
+
+
+@contextlib.contextmanager
+def limit_cpu_time(seconds: float) -> Iterator[None]:
+    """Raise TooSlow where the block takes more CPU time, as soon as Python's own code runs; not on Windows."""
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler = signal.signal(signal.SIGPROF, _stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, handler)
+
+
+def _stop(*_):
+    raise TooSlow
 
 
 def limit_memory(max_bytes: int = NOTEBOOK_KERNEL_BYTES) -> None:

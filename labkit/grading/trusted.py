@@ -7,7 +7,7 @@ import nbformat
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from labkit.book.chapter import METADATA
-from labkit.grading.judge import SOLVED
+from labkit.grading.judge import DETAILS, SOLVED
 
 START = "start"  # the cell that prepares the kernel
 
@@ -50,7 +50,8 @@ def trusted_notebook(tasks: Iterable[Task], setups: Mapping[str, Sequence[str]],
         )
     ]
     for number, task in enumerate(tasks):
-        cells.append(_make_silent_cell(f"judge = Judge(setups[{task.chapter!r}], seed={seed})", id=f"task-{number}"))
+        judge = f"judge = Judge(setups[{task.chapter!r}], seed={seed}, details={DETAILS!r})"
+        cells.append(_make_silent_cell(judge, id=f"task-{number}"))
         for id, text in task.answers.items():
             if id in task.done:
                 cells.append(_make_silent_cell(f"_ = judge.read({id!r}, {text!a})", id=f"read-{_cell_id(number, id)}"))

@@ -29,6 +29,7 @@ from labkit.trace import Site
 CALLS = {"range", "min", "max", "abs", "len", "int", "float"}
 CASTS = {"float32", "float64", "int32", "int64", "uint32", "uint64"}
 ARRAY_ATTRIBUTES = {"shape", "size", "ndim"}
+MAX_HOOKS = 100  # accesses, operations and loops: the compiler takes 5 s for so many, and ever more for more
 OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.USub, ast.UAdd, ast.Not)
 REFUSED = {
     ast.ListComp: "a list comprehension makes a new list; write a `for` loop that stores into an array",
@@ -145,6 +146,7 @@ class _Rewriter(ast.NodeTransformer):
         self.dividing: set[int] = set()
         self.loops = [(first_line, False)]
         self.sites: list[Site] = []
+        self.hooks = 0
         self.lines, self.first_line = lines, first_line
 
     # --- statements
@@ -344,6 +346,12 @@ class _Rewriter(ast.NodeTransformer):
         return len(self.sites) - 1
 
     def hook(self, name, *arguments):
+        self.hooks += 1
+        if self.hooks > MAX_HOOKS:
+            message = (
+                f"more than {MAX_HOOKS} accesses and operations are not compiled here; write what repeats as a loop"
+            )
+            raise KernelError(message, self.first_line)
         nodes: list[Any] = [a if isinstance(a, ast.AST) else ast.Constant(a) for a in arguments]
         return ast.Call(ast.Name(f"{name}__", ast.Load()), [ast.Name("notes__", ast.Load()), *nodes], [])
 

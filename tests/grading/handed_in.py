@@ -15,7 +15,6 @@ def saxpy(a, x, y, out):
     if i < out.size:
         out[i] = a * x[i] + y[i]
 """
-HANGS = "@njit\ndef product(A, B, C):\n" + "    C[0,0]=A[0,0]+C[0,0]\n" * 3500 + "    pass"  # the compiler's work
 
 
 @cache

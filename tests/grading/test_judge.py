@@ -14,15 +14,17 @@ from labkit.grading.judge import Judge
 
 
 @pytest.fixture
-def judged(capsys):
-    """Judges answers to a chapter; the lines that are printed, by exercise."""
+def judged(capsys, tmp_path):
+    """Judges answers to a chapter; by exercise the line that is printed, then the details."""
+    details = tmp_path / "details.jsonl"
 
     def judge(text, **others):
-        of_notebook = Judge(setup_texts("first-gpu-matmul"), seed=1)
+        of_notebook = Judge(setup_texts("first-gpu-matmul"), seed=1, details=str(details))
         verdicts = {}
         for id, answer in {"write-saxpy": text, **others}.items():
+            details.write_text("")
             of_notebook(id, answer)
-            verdicts[id] = capsys.readouterr().out.splitlines()
+            verdicts[id] = [*capsys.readouterr().out.splitlines(), *details.read_text().splitlines()]
         return verdicts
 
     return judge
@@ -181,13 +183,38 @@ def test_the_longest_judgement_is_read_whole(judged, monkeypatch):
     monkeypatch.setattr("labkit.grading.judge.draw_picture", lambda trace, line: drawn)
     said = judged(f"{name} = 0" + SAXPY + f"        x[i + {name}] = 1")["write-saxpy"][1]
     assert json.loads(said)["reason"] == "input changed"
-    assert len(said) < plugin.MAX_CHARACTERS - 100
+    assert len(said) < plugin.MAX_DETAILS - 100
 
 
 def test_what_is_too_much_for_ipython_is_told_so(judged, monkeypatch):
     monkeypatch.setattr("IPython.core.inputtransformer2.TRANSFORM_LOOP_LIMIT", 3)
     said = json.loads(judged("!x\n" * 4)["write-saxpy"][1])
     assert said["reason"] == "syntax" and "RuntimeError" in said["message"]
+
+
+def test_many_magics_are_told_at_once(judged):
+    for magic in ("%time x", "!ls", "saxpy?"):
+        said = json.loads(judged(f"{magic}\n" * 51 + SAXPY)["write-saxpy"][1])
+        assert "the cell has 51 lines of magics, and 50 are read: leave them out" in said["message"]
+        assert judged(f"{magic}\n" * 3 + SAXPY)["write-saxpy"] == ["solved"]
+
+
+def test_an_answer_has_a_limit_of_cpu_time(judged, monkeypatch):
+    """Whatever handles errors on the way; and the next answer is judged as if nothing had been."""
+
+    def compute_for_ever(*_):
+        while True:
+            try:
+                sum(range(1000))
+            except Exception:
+                pytest.fail("it was handled")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("labkit.grading.judge.CPU_S", 0.2)
+        patched.setattr("labkit.grading.judge.judge", compute_for_ever)
+        said = json.loads(judged(SAXPY)["write-saxpy"][1])
+    assert said["reason"] == "too slow" and "longer than 0.2 s of computing" in said["message"]
+    assert judged(SAXPY)["write-saxpy"] == ["solved"]
 
 
 COMPILED = """

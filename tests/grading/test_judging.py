@@ -4,7 +4,7 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from handed_in import HANGS, SAXPY, setup_texts, solutions
+from handed_in import SAXPY, setup_texts, solutions
 from sampling import WHOLE
 
 from labkit.grading import judging
@@ -23,10 +23,9 @@ def judged(tasks, chapters, workers=1, cell_timeout_s=60):
 
 
 def says(reason):
-    words = {"reason": reason, "message": "", "line": None, "launch": ""}
-    return CellResult(
-        reason == "solved", False, False, "solved\n" if reason == "solved" else "not solved\n" + json.dumps(words)
-    )
+    if reason == "solved":
+        return CellResult(True, False, False, "solved\n")
+    return CellResult(False, False, False, "not solved\n", details=json.dumps({"reason": reason, "message": ""}) + "\n")
 
 
 class Worker:
@@ -40,8 +39,8 @@ class Worker:
         results = {START: CellResult(True, False, False, "")}
         for cell, (task, id) in answer_cells(batch.current).items():
             fate = task.answers[id]
-            if fate == "hangs":
-                results[cell] = CellResult(False, True, False, "")
+            if fate in ("hangs", "computes"):
+                results[cell] = CellResult(False, True, False, "", cpu_s=limits.cell_timeout_s * (fate == "computes"))
                 break
             if fate == "dies":
                 results[cell] = CellResult(False, False, True, "")
@@ -62,7 +61,8 @@ def worker(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("fate", "verdict"), [("hangs", "too slow"), ("dies", None), ("vanishes", None), ("ends the worker", None)]
+    ("fate", "verdict"),
+    [("hangs", "too slow"), ("computes", "too slow"), ("dies", None), ("vanishes", None), ("ends the worker", None)],
 )
 @pytest.mark.parametrize("place", ["write-saxpy", "rows-and-columns", "neighbours-together"])
 def test_a_broken_answer_costs_itself_alone(worker, fate, verdict, place):
@@ -76,6 +76,16 @@ def test_a_broken_answer_costs_itself_alone(worker, fate, verdict, place):
     assert judged(tasks, ["first-gpu-matmul"]) == expected
 
 
+def test_an_answer_that_computes_for_too_long_is_not_tried_again(worker):
+    """Tried alone too is only one whose kernel stood still: that may be the machine's fault."""
+    for fate, kernels in (("computes", 1), ("hangs", 2)):
+        worker.batches.clear()
+        tasks = [Task(name, "first-gpu-matmul", {"write-saxpy": "solved"}) for name in ("ann", "ben")]
+        tasks.append(Task("mal", "first-gpu-matmul", {"write-saxpy": fate}))
+        assert judged(tasks, ["first-gpu-matmul"])["mal", "write-saxpy"] == "too slow"
+        assert sum("mal" in batch for batch in worker.batches) == kernels, fate
+
+
 def test_a_worker_that_dies_once_loses_nothing(worker):
     tasks = [
         Task(name, "first-gpu-matmul", {"write-saxpy": "ends the worker once", "rows-and-columns": "race"})
@@ -86,7 +96,7 @@ def test_a_worker_that_dies_once_loses_nothing(worker):
 
 
 def test_a_cell_that_fails_otherwise_than_by_its_verdict_is_no_zero(worker, monkeypatch):
-    lines = iter(["NameError: judge", "not solved", "solved", ""] * 3)
+    lines = iter(["NameError: judge", "not solved", "solved", ""] * 3)  # without a line of details, too
     started = CellResult(True, False, False, "")
     monkeypatch.setattr(
         judging,
@@ -104,11 +114,30 @@ def test_work_is_shared_among_the_workers(worker):
     assert sorted(map(len, worker.batches)) == [15, 15, 15, 15]
 
 
+def test_each_worker_has_answers_of_each_chapter(worker):
+    chapters = ["first-gpu-matmul", "triple-loop"]
+    tasks = [Task(f"{chapter}-{n}", chapter, {"write-saxpy": "solved"}) for n in range(4) for chapter in chapters]
+    judged(tasks, chapters, workers=2)
+    assert [sum(name.startswith("triple") for name in batch) for batch in worker.batches] == [2, 2]
+
+
 @pytest.mark.long
 @pytest.mark.skipif(not WHOLE, reason="takes a minute: the workers above stand in for it")
-def test_an_answer_that_takes_for_ever_costs_itself_alone():
+def test_an_answer_that_takes_for_ever_costs_itself_alone(monkeypatch):
+    real = judging.trusted_notebook
+
+    def with_an_endless_cell(tasks, setups, seed):
+        """Stand in for a compiler that does not end, in which Python has no say."""
+        notebook = real(tasks, setups, seed)
+        for cell in notebook.cells:
+            if "product" in cell.source:
+                cell.source = "import re\nre.match('(a+)+$', 'a' * 60 + 'b')"
+        return notebook
+
+    monkeypatch.setattr(judging, "trusted_notebook", with_an_endless_cell)
     answers = solutions("first-gpu-matmul") | {"rows-and-columns": "x = 1"}
-    tasks = [Task("mal", "triple-loop", {"the-wrong-loop": HANGS}), Task("ann", "first-gpu-matmul", answers)]
+    mal = {"the-wrong-loop": "def product(A, B, C): pass"}
+    tasks = [Task("mal", "triple-loop", mal), Task("ann", "first-gpu-matmul", answers)]
     reasons = judged(tasks, ["triple-loop", "first-gpu-matmul"], cell_timeout_s=10)
     expected = {("ann", id): "solved" for id in answers} | {
         ("ann", "rows-and-columns"): "not a kernel",

@@ -15,15 +15,23 @@ HIDDEN = SAXPY.replace("i < out.size", "i < out.size and i < 1100")  # right on 
 LINE = {text: number for number, text in enumerate(WRONG.splitlines(), 1)}["        out[i] = a * x[i] - y[i]"]
 
 
-def said(capsys, id, text):
-    Judge(setup_texts(chapter_of(id)), seed=1)(id, text)
-    verdict, words = capsys.readouterr().out.split("\n", 1)
-    assert verdict == NOT_SOLVED
-    return json.loads(words)
+@pytest.fixture
+def said(capsys, tmp_path):
+    """Return a function that returns what the judge writes of an answer that is not solved."""
+
+    def judged(id, text):
+        details = tmp_path / "details.jsonl"
+        Judge(setup_texts(chapter_of(id)), seed=1, details=str(details))(id, text)
+        assert capsys.readouterr().out == f"{NOT_SOLVED}\n"
+        line = details.read_text()
+        details.unlink()
+        return json.loads(line)
+
+    return judged
 
 
-def test_a_wrong_answer_is_drawn_at_its_line_and_told_in_words(capsys):
-    found = said(capsys, "write-saxpy", WRONG)
+def test_a_wrong_answer_is_drawn_at_its_line_and_told_in_words(said):
+    found = said("write-saxpy", WRONG)
     assert (found["reason"], found["line"]) == ("result", LINE)
     assert f"line {LINE}: warp 0 loads x[0:32] and y[0:32] and writes out[0:32]" in found["pictured"]
     assert "saxpy" in found["pictured"] and not set("`*") & set(found["pictured"])
@@ -36,44 +44,44 @@ def test_a_wrong_answer_is_drawn_at_its_line_and_told_in_words(capsys):
             own = value.startswith(("#", "data:image/png;base64,"))
             assert own if name.endswith("href") else not name.startswith("on"), (name, value)
     assert len(json.dumps(found)) < 100_000
-    assert said(capsys, "write-saxpy", WRONG) == found
+    assert said("write-saxpy", WRONG) == found
 
 
-def test_the_step_is_the_one_at_the_line(capsys):
-    found = said(capsys, "write-the-matmul", solutions("first-gpu-matmul")["write-the-matmul"].replace("+=", "-="))
+def test_the_step_is_the_one_at_the_line(said):
+    found = said("write-the-matmul", solutions("first-gpu-matmul")["write-the-matmul"].replace("+=", "-="))
     assert "opposite sign" in found["message"]
     assert f", line {found['line']}: warp 0 writes C" in found["pictured"]
 
 
-def test_an_error_is_drawn_in_the_block_in_which_it_is(capsys):
-    found = said(capsys, "write-saxpy", SAXPY.replace("i < out.size", "i <= out.size"))
+def test_an_error_is_drawn_in_the_block_in_which_it_is(said):
+    found = said("write-saxpy", SAXPY.replace("i < out.size", "i <= out.size"))
     assert found["reason"] == "bounds" and "of block 7" in found["message"]
     assert "block (7, 0)" in found["pictured"]
 
 
-def test_a_run_on_sizes_that_are_drawn_anew_is_not_drawn(capsys):
-    found = said(capsys, "write-saxpy", HIDDEN)
+def test_a_run_on_sizes_that_are_drawn_anew_is_not_drawn(said):
+    found = said("write-saxpy", HIDDEN)
     assert "drawn with seed" in found["launch"]
     assert (found["picture"], found["pictured"]) == ("", "")
 
 
 @pytest.mark.parametrize("text", ["saxpy = None", "x", SAXPY.replace("out[i]", "nothing[i]")])
-def test_an_answer_that_never_ran_has_no_picture(capsys, text):
-    assert said(capsys, "write-saxpy", text)["picture"] == ""
+def test_an_answer_that_never_ran_has_no_picture(said, text):
+    assert said("write-saxpy", text)["picture"] == ""
 
 
-def test_what_cannot_be_drawn_changes_no_verdict(capsys, monkeypatch):
-    expected = said(capsys, "write-saxpy", WRONG)
+def test_what_cannot_be_drawn_changes_no_verdict(said, monkeypatch):
+    expected = said("write-saxpy", WRONG)
     monkeypatch.setattr("labkit.views.base.View.to_svg", lambda *_: 1 / 0)
-    assert said(capsys, "write-saxpy", WRONG) == expected | {"picture": "", "pictured": ""}
+    assert said("write-saxpy", WRONG) == expected | {"picture": "", "pictured": ""}
 
 
-def test_a_picture_that_is_too_long_is_left_out(capsys, monkeypatch):
+def test_a_picture_that_is_too_long_is_left_out(said, monkeypatch):
     monkeypatch.setattr("labkit.grading.picture.MAX_CHARACTERS", 1000)
-    assert said(capsys, "write-saxpy", WRONG)["picture"] == ""
+    assert said("write-saxpy", WRONG)["picture"] == ""
     monkeypatch.undo()
     monkeypatch.setattr("labkit.grading.picture.MAX_ACCESSES", 10)
-    assert said(capsys, "write-saxpy", WRONG)["picture"] == ""
+    assert said("write-saxpy", WRONG)["picture"] == ""
 
 
 def test_a_solved_answer_is_not_drawn(capsys, monkeypatch):
