@@ -40,9 +40,10 @@ def test_a_wrong_answer_is_drawn_at_its_line_and_told_in_words(capsys):
 
 
 def test_the_step_is_the_one_at_the_line(capsys):
-    found = said(capsys, "write-the-matmul", solutions("first-gpu-matmul")["write-the-matmul"].replace("+=", "-="))
-    assert "Line 8 stores to C" in found["message"]
-    assert f", line {found['line']}: warp 0 writes C" in found["pictured"]
+    life = solutions("first-gpu-matmul")["the-game-of-life"]
+    found = said(capsys, "the-game-of-life", life.replace("living == 3", "living == 4"))
+    assert "Line 11 stores to after" in found["message"]
+    assert f", line {found['line']}: warp 0 writes after" in found["pictured"]
 
 
 def test_an_error_is_drawn_in_the_block_in_which_it_is(capsys):
