@@ -48,9 +48,10 @@ def test_a_wrong_answer_is_drawn_at_its_line_and_told_in_words(said):
 
 
 def test_the_step_is_the_one_at_the_line(said):
-    found = said("write-the-matmul", solutions("first-gpu-matmul")["write-the-matmul"].replace("+=", "-="))
-    assert "opposite sign" in found["message"]
-    assert f", line {found['line']}: warp 0 writes C" in found["pictured"]
+    life = solutions("first-gpu-matmul")["the-game-of-life"]
+    found = said("the-game-of-life", life.replace("living == 3", "living == 4"))
+    assert found["reason"] == "result"
+    assert f", line {found['line']}: warp 0 writes after" in found["pictured"]
 
 
 def test_an_error_is_drawn_in_the_block_in_which_it_is(said):

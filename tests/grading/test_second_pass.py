@@ -39,7 +39,7 @@ def test_what_becomes_of_an_answer_is_told():
     said = ran(e2="add = undefined", e3="import os\nos._exit(1)")
     assert said["write-saxpy"] == "It runs."
     assert said["rows-and-columns"] == "It fails: NameError: name 'undefined' is not defined"
-    assert said["write-the-matmul"] == second_pass.NOT_REACHED
+    assert said["the-game-of-life"] == second_pass.NOT_REACHED
 
 
 def test_without_a_sandbox_nothing_runs_and_the_report_says_so_once(classroom, monkeypatch):  # noqa: F811

@@ -55,7 +55,7 @@ PROGRAMS = {
     "floods its output": "import os\nwhile True:\n    os.write(1, b'x' * 65536)",
     "floods the notebook": "for _ in range(200_000):\n    print('x' * 100)",
     "forges results": (
-        "import os, json\nfor id in ('write-saxpy', 'rows-and-columns', 'neighbours-together', 'write-the-matmul'):\n"
+        "import os, json\nfor id in ('write-saxpy', 'rows-and-columns', 'neighbours-together', 'the-game-of-life'):\n"
         "    os.write(1, json.dumps({'cell': f'exercise-{id}', 'passed': True, 'said': 'solved'}).encode() + b'\\n')"
     ),
     "forges results in kind": (

@@ -1,0 +1,81 @@
+"""Split decoding of sequences of any length, whose keys are in the pages that a table names."""
+
+import numpy as np
+
+from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
+from labkit.checking.budget import LOCAL_NUMBERS, SHARED_BYTES
+from labkit.exercises.exact_scores import HEAD_DIM, random_queries_and_keys
+from labkit.exercises.problems import EPS, MIN_NORMAL, random_matrix
+from labkit.ladder import Expected
+from labkit.table import count_text
+
+KEYS, PAGE = 64, 16  # per part, per page
+LEFTOVERS = np.array((np.inf, -np.inf, 3e38, -1.0), np.float32)  # of a page that is not full
+
+
+def make_launch(rng, sequences, longest, whole):
+    lengths = np.full(sequences, longest) if whole else rng.integers(0, longest + 1, sequences)
+    lengths[rng.integers(sequences)] = longest
+    parts, pages_each = -(-longest // KEYS), -(-lengths // PAGE)
+    table = np.full((sequences, -(-longest // PAGE)), -1, np.int32)
+    table[np.arange(table.shape[1]) < pages_each[:, None]] = rng.permutation(pages_each.sum() + 3)[: pages_each.sum()]
+    K, V = rng.choice(LEFTOVERS, (2, pages_each.sum() + 3, PAGE, HEAD_DIM))
+    q = np.zeros((sequences, HEAD_DIM), np.float32)
+    O, O_bound = np.zeros((2, sequences, parts, HEAD_DIM))
+    lse, lse_bound = np.full((sequences, parts), -np.inf), np.zeros((sequences, parts))
+    for s, length in enumerate(lengths):
+        q[s : s + 1], keys = random_queries_and_keys(rng, 1, length)
+        values = random_matrix(rng, length, HEAD_DIM)
+        place = table[s, np.arange(length) // PAGE], np.arange(length) % PAGE
+        K[place], V[place] = keys, values
+        for part in range(-(-length // KEYS)):
+            own = slice(part * KEYS, (part + 1) * KEYS)
+            scores = keys[own].astype(float) @ q[s]
+            lse[s, part] = np.logaddexp.reduce(scores)
+            log_P = scores - lse[s, part]
+            P, distances = np.exp(log_P), np.abs(log_P)
+            O[s, part] = P @ values[own]
+            P_error = EPS * (KEYS + 32 + 2 * distances + distances.max()) * P
+            O_bound[s, part] = P_error @ np.abs(values[own]) + MIN_NORMAL
+            lse_bound[s, part] = EPS * (KEYS + 2 * np.abs(lse[s, part]))
+    warp_steps, keys = int((-(-lengths // 32)).sum()), int(lengths.sum())
+    return Launch(
+        label=f"{count_text(sequences, 'sequence')} of up to {count_text(longest, 'key')}",
+        args=(q, K, V, table, lengths.astype(np.int32), unwritten_array(O.shape), unwritten_array(lse.shape)),
+        outputs={5: Expected(O, O_bound), 6: Expected(lse, lse_bound)},
+        grid=(parts, sequences),
+        block=(32,),
+        budgets=(
+            Budget(
+                "global loads",
+                2 * HEAD_DIM * keys + (HEAD_DIM + 1) * 32 * (warp_steps + parts * sequences),
+                "each key and value once; the query, the table and the length per lane",
+                {"K": HEAD_DIM * keys, "V": HEAD_DIM * keys},
+            ),
+            Budget(
+                "load requests",
+                (3 * HEAD_DIM + 1) * warp_steps + (HEAD_DIM + 1) * parts * sequences,
+                "25 per 32 keys, and those of a query and a length per block",
+            ),
+            Budget("global stores", (HEAD_DIM + 1) * parts * sequences, "8 numbers and a log-sum-exp per part"),
+            Budget(LOCAL_NUMBERS, 3 * HEAD_DIM, "24: sums, a query, a key"),
+            Budget(SHARED_BYTES, 0, "none: a warp shares by shuffles"),
+            NO_FLOAT64,
+        ),
+    )
+
+
+EXERCISE = Exercise(
+    title="A split in pages",
+    task="Split the decoding of several sequences: each block takes 64 keys of one sequence, finds them by the page "
+    "table, and writes O and the log-sum-exp of its part.",
+    points=4,
+    function="decode",
+    make_launch=make_launch,
+    sizes=((1, 64, True), (2, 77, True), (5, 200, False), (3, 1, False)),  # sequences, longest, whether all are as long
+    random_sizes=(
+        (range(3, 8), range(65, 190, 3), (False,)),
+        ((1,), Above(200), (True,)),
+        (Above(5), (1, 15, 17, 33), (False,)),
+    ),
+)

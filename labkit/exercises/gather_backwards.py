@@ -1,0 +1,86 @@
+"""The gradient of an image by implicit GEMM: the gather finds the outputs that took a pixel."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
+from labkit.checking.budget import BARRIERS
+from labkit.exercises.matmuls import USES_TILES, add_expected_results
+from labkit.exercises.problems import expect_product, grid_for, random_matrix
+from labkit.ladder import Expected
+from labkit.table import count_text
+
+TILE = 16
+
+
+def make_launch(rng, K, C, R, S, H, W, stride, pad):
+    H, W = max(H, R), max(W, S)  # so that there are outputs
+    P, Q = (H + 2 * pad - R) // stride + 1, (W + 2 * pad - S) // stride + 1
+    dy, w = random_matrix(rng, K, P * Q).reshape(K, P, Q), random_matrix(rng, C, K * R * S)
+    gathered = gather(dy, R, S, H, W, stride, pad)
+    product = expect_product(w, gathered)
+    tiles = -(-C // TILE) * -(-H * W // TILE) * -(-K * R * S // TILE)
+    return Launch(
+        label=f"{count_text(K, 'filter')} of {C} x {R} x {S}, images of {H} x {W}, a stride of {stride}, padding {pad}",
+        args=(
+            dy,
+            np.ascontiguousarray(w.reshape(C, K, R, S).swapaxes(0, 1)),
+            unwritten_array((C, H, W)),
+            stride,
+            pad,
+        ),
+        outputs={2: Expected(product.value.reshape(C, H, W), product.bound.reshape(C, H, W))},
+        grid=grid_for((H * W, C), (TILE, TILE)),
+        block=(TILE, TILE),
+        budgets=(
+            Budget("global loads", 2 * TILE**2 * tiles, "2 per thread and tile, so that the edges have room"),
+            Budget("global stores", C * H * W, "each pixel once"),
+            Budget(BARRIERS, 2 * tiles, "one pair per iteration of each block"),
+            NO_FLOAT64,
+        ),
+        dependences=tuple(
+            _in_planes(dependence, (C, H, W)) for dependence in add_expected_results((USES_TILES,), w, gathered)
+        ),
+    )
+
+
+def gather(dy, R, S, H, W, stride, pad):
+    """Return the KRS x HW matrix: the element of dy whose window had the pixel under the tap, or zero."""
+    K, P, Q = dy.shape
+    matrix = np.zeros((K, R, S, H + 2 * pad, W + 2 * pad), np.float32)
+    for r in range(R):
+        for s in range(S):
+            matrix[:, r, s, r : r + P * stride : stride, s : s + Q * stride : stride] = dy
+    return matrix[:, :, :, pad : pad + H, pad : pad + W].reshape(K * R * S, H * W)
+
+
+def _in_planes(dependence, shape):
+    """Give the results that a dependence expects the shape of the image."""
+
+    def expected_results(disturbance):
+        results = dependence.expected_results(disturbance)
+        return [Expected(result.value.reshape(shape), result.bound.reshape(shape)) for result in results]
+
+    return replace(dependence, expected_results=expected_results)
+
+
+EXERCISE = Exercise(
+    title="Gather backwards",
+    task="Training needs the gradient of the image: dx[c, h, col] is the sum of w[k, c, r, s] * dy[k, p, q] over all "
+    "k, r and s, where output (p, q) took pixel (h, col) with tap (r, s). Gather both tiles.",
+    points=4,
+    function="to_image",
+    make_launch=make_launch,
+    sizes=(  # filters, channels, taps down and across, pixels down and across, stride, padding; first one tile
+        (1, 16, 4, 4, 4, 4, 1, 0),
+        (3, 5, 3, 2, 7, 9, 1, 1),
+        (4, 18, 2, 4, 9, 8, 2, 1),
+        (2, 3, 3, 3, 8, 11, 3, 2),
+    ),
+    random_sizes=(
+        (range(3, 8), range(3, 9), (2, 3), (3, 5), range(6, 11), range(7, 12), (1, 2), (1, 2)),
+        ((1,), Above(18), (1, 2), (3,), (1, 2, 3), Above(11), (2,), (0, 1)),
+        (Above(4), (1, 2), Above(4), (1, 2), Above(9), (3, 4), (1, 2, 3), (0, 2)),
+    ),
+)

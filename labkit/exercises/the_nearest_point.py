@@ -1,0 +1,68 @@
+"""The distance to the nearest of many points, whose ragged tile must not be filled with zeros."""
+
+import numpy as np
+
+from labkit.checking import NO_FLOAT64, Above, Budget, Dependence, Exercise, Launch, unwritten_array
+from labkit.checking.budget import BARRIERS
+from labkit.exercises.problems import grid_for, last_block_size, shared_among_threads
+from labkit.ladder import Expected
+from labkit.simulator.disturbance import SHARED_LOADS
+
+TILE = 64
+NEAREST, FARTHEST = 30, 99  # coordinates of Q, so that a ghost at the origin is nearer to some of P
+
+
+def make_launch(rng, M, N):
+    Q = (rng.integers(NEAREST, FARTHEST + 1, (2, N)) * rng.choice((-1, 1), (2, N))).astype(np.float32)
+    P = rng.integers(-FARTHEST, FARTHEST + 1, (2, M)).astype(np.float32)
+    close = rng.random(M) < 0.5
+    P[:, close] = Q[:, rng.integers(N, size=close.sum())] + rng.integers(-2, 3, (2, close.sum()))
+    P[:, rng.integers(M)] = Q[:, N - 1]  # a last point that is left out shows
+    blocks, tiles = -(-M // TILE), -(-N // TILE)
+
+    def expected(points):
+        """Whole numbers, and few digits: exact in float32."""
+        squares = ((P[:, :, None].astype(float) - points[:, None]) ** 2).sum(0).min(1)
+        return Expected(squares, np.zeros(M))
+
+    return Launch(
+        label=f"{M} points, the nearest of {N}",
+        args=(P, Q, unwritten_array((M,))),
+        outputs={2: expected(Q)},
+        grid=grid_for((M,), (TILE,)),
+        block=(TILE,),
+        budgets=(
+            Budget(
+                "global loads",
+                2 * M + 2 * blocks * tiles * TILE,
+                "each point of P once, and each of Q once per block",
+                {"P": 2 * M, "Q": 2 * blocks * tiles * TILE},
+            ),
+            Budget(BARRIERS, 2 * blocks * tiles, "two per tile of each block, before it is used and after"),
+            NO_FLOAT64,
+        ),
+        duties=(shared_among_threads(last_block_size(M, TILE), 1),),
+        dependences=(
+            Dependence(
+                SHARED_LOADS,
+                "take the points of Q from the tile in shared memory",
+                lambda disturbed: [expected(disturbed.disturb(SHARED_LOADS, Q))],
+            ),
+        ),
+    )
+
+
+EXERCISE = Exercise(
+    title="The nearest point",
+    task="For each point of P, write the squared distance to the nearest point of Q. "
+    "Let each block take Q through shared memory, tile by tile.",
+    points=4,
+    function="nearest",
+    make_launch=make_launch,
+    sizes=((128, 192), (150, 100)),  # M, N; the second is ragged
+    random_sizes=(
+        (range(65, 127), range(65, 127)),
+        ((1, 2), Above(192)),
+        (Above(150), (1, 3, 63)),
+    ),
+)

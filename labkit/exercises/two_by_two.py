@@ -1,0 +1,76 @@
+"""A Winograd tile in two dimensions, F(2 x 2, 2 x 2), with channels and edges."""
+
+import numpy as np
+
+from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
+from labkit.exercises.problems import EPS, grid_for, last_block_size, random_matrix, shared_among_threads
+from labkit.ladder import Expected
+from labkit.table import count_text
+
+BLOCK = 8, 4
+B_T = np.array([[1, -1, 0], [0, 1, 0], [0, -1, 1]])
+A_T = np.array([[1, 1, 0], [0, 1, 1]])
+
+
+def make_launch(rng, channels, P, Q):
+    x = random_matrix(rng, channels, (P + 1) * (Q + 1)).reshape(channels, P + 1, Q + 1)
+    U = random_matrix(rng, channels, 9).reshape(channels, 3, 3)  # of no filter: only products of transforms are right
+    tiles = -(-P // 2), -(-Q // 2)
+    threads = np.prod([last_block_size(count, side) for count, side in zip(tiles[::-1], BLOCK, strict=True)]).item()
+    pixels = channels * np.prod([count_inside(outputs) for outputs in (P, Q)]).item()
+    loads_of_U = 9 * channels * tiles[0] * tiles[1]
+    return Launch(
+        label=f"{count_text(channels, 'channel')}, {P} x {Q} outputs",
+        args=(x, U, unwritten_array((P, Q))),
+        outputs={2: expect(x, U, P, Q)},
+        grid=grid_for(tiles[::-1], BLOCK),
+        block=BLOCK,
+        budgets=(
+            Budget(
+                "global loads",
+                pixels + loads_of_U,
+                "the pixels of each tile that are there, and 9 numbers of U, per channel",
+                {"x": pixels, "U": loads_of_U},
+            ),
+            Budget("global stores", P * Q, "each output once"),
+            NO_FLOAT64,
+        ),
+        duties=(shared_among_threads(threads, 1),),
+    )
+
+
+def count_inside(outputs):
+    """Count the rows of pixels, over all tiles, that are inside an image of this many rows of outputs."""
+    return sum(min(3, outputs + 1 - first) for first in range(0, outputs, 2))
+
+
+def expect(x, U, P, Q):
+    """Expect the outputs of all tiles within the roundings of transforms, products and sums."""
+    padded = np.pad(x.astype(float), ((0, 0), (0, P % 2), (0, Q % 2)))
+    tiles = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (1, 2))[:, ::2, ::2]
+
+    def compute(A_T, B_T, U, tiles):
+        V = np.einsum("ia,cpqab,jb->cpqij", B_T, tiles, B_T)
+        sums = np.einsum("cij,cpqij->pqij", U, V)
+        blocks = np.einsum("ki,pqij,lj->pkql", A_T, sums, A_T)
+        return blocks.reshape(2 * blocks.shape[0], -1)[:P, :Q]
+
+    arrays = A_T, B_T, U.astype(float), tiles
+    size = compute(*map(np.abs, arrays))
+    return Expected(compute(*arrays), (len(x) + 12) * EPS * size)
+
+
+EXERCISE = Exercise(
+    title="Two by two",
+    task="Write the convolution with 2 x 2 taps by F(2 x 2, 2 x 2): 9 products per channel for each tile of 2 x 2 "
+    "outputs.",
+    points=5,
+    function="two_by_two",
+    make_launch=make_launch,
+    sizes=((1, 2, 2), (3, 6, 18), (4, 9, 7), (2, 1, 1)),  # channels, rows and columns of outputs: first one tile
+    random_sizes=(
+        (range(2, 6), range(9, 14), range(17, 22)),
+        ((1,), (1, 2, 3), Above(18)),
+        (Above(4), (1, 3, 4), (1, 2, 5)),
+    ),
+)

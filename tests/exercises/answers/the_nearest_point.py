@@ -1,0 +1,161 @@
+"""Other answers to the-nearest-point."""
+
+from . import Answer, right, shortcut, wrong
+
+_LOADS = """        inside = start + t < N
+        tile[0, t] = Q[0, start + t] if inside else far
+        tile[1, t] = Q[1, start + t] if inside else far
+"""
+_BEST = """            dx, dy = tile[0, j] - x, tile[1, j] - y
+            best = min(best, dx * dx + dy * dy)
+"""
+_LAST_BARRIER = "        cuda.syncthreads()\n    if i < M:\n"
+_ZEROS = (
+    ("Q[0, start + t] if inside else far", "Q[0, start + t] if inside else np.float32(0)"),
+    ("Q[1, start + t] if inside else far", "Q[1, start + t] if inside else np.float32(0)"),
+)
+_BY_SHUFFLES = """    for start in range(0, N, 32):
+        lane = t % 32
+        qx = qy = far
+        if start + lane < N:
+            qx, qy = Q[0, start + lane], Q[1, start + lane]
+        for j in range(32):
+            dx, dy = cuda.shfl_sync(0xFFFFFFFF, qx, j) - x, cuda.shfl_sync(0xFFFFFFFF, qy, j) - y
+            best = min(best, dx * dx + dy * dy)
+    if i < M:
+        out[i] = best
+"""
+_UNFILLED = """        if start + t < N:
+            tile[0, t] = Q[0, start + t]
+            tile[1, t] = Q[1, start + t]
+"""
+_FOR_P = """        if i < M:
+            tile[0, t] = Q[0, start + t] if start + t < N else far
+            tile[1, t] = Q[1, start + t] if start + t < N else far
+"""
+_BY_IF = """            dx, dy = tile[0, j] - x, tile[1, j] - y
+            d = dx * dx + dy * dy
+            if d < best:
+                best = d
+"""
+
+
+def _instead(loop):
+    """Edits that put another loop over Q, and all after it, in place of the solution's."""
+    rest = _LOADS + "        cuda.syncthreads()\n        for j in range(TILE):\n" + _BEST
+    return (
+        ("    for start in range(0, N, TILE):\n" + rest + _LAST_BARRIER + "        out[i] = best", loop.rstrip("\n")),
+    )
+
+
+VARIANTS = (
+    Answer("zeros in the ragged tile", "result", _ZEROS),
+    Answer("zeros for one coordinate", "solved", _ZEROS[:1]),  # the other one is still far away
+    Answer("the ragged tile left out", "result", (("range(0, N, TILE)", "range(0, N // TILE * TILE, TILE)"),)),
+    Answer(
+        "the ragged tile not filled",
+        "uninitialised",
+        (
+            (
+                _LOADS,
+                _UNFILLED,
+            ),
+        ),
+    ),
+    Answer("past the end of Q", "bounds", (("inside = start + t < N", "inside = start < N"),)),
+    Answer(
+        "threads without a point return",
+        "uninitialised",
+        (("    if i < M:\n        x, y", "    if i >= M:\n        return\n    if i < M:\n        x, y"),),
+    ),
+    Answer(
+        "Q's guard asks for P's point",
+        "uninitialised",
+        (
+            (
+                _LOADS,
+                _FOR_P,
+            ),
+        ),
+    ),
+    Answer("no first barrier", "race", (("        cuda.syncthreads()\n        for j", "        for j"),)),
+    Answer("no second barrier", "race", ((_LAST_BARRIER, "    if i < M:\n"),)),
+    Answer("a barrier for each point", "budget", ((_BEST, _BEST + "            cuda.syncthreads()\n"),)),
+    Answer("the minimum begins at zero", "result", (("    best = far\n", "    best = np.float32(0)\n"),)),
+    Answer(
+        "the farthest point",
+        "result",
+        (("    best = far\n", "    best = np.float32(0)\n"), ("best = min(", "best = max("), *_ZEROS),
+    ),
+    Answer(
+        "the last point, not the nearest",
+        "result",
+        (("best = min(best, dx * dx + dy * dy)", "best = dx * dx + dy * dy"),),
+    ),
+    Answer("along the streets", "result", (("dx * dx + dy * dy", "abs(dx) + abs(dy)"),)),
+    Answer("one coordinate", "result", (("dx * dx + dy * dy", "dx * dx + dx * dx"),)),
+    Answer(
+        "every thread loads Q",
+        "budget",
+        _instead("""    for j in range(N):
+        dx, dy = Q[0, j] - x, Q[1, j] - y
+        best = min(best, dx * dx + dy * dy)
+    if i < M:
+        out[i] = best
+"""),
+    ),
+    Answer("a store without a guard", "bounds", (("    if i < M:\n        out[i]", "    if i >= 0:\n        out[i]"),)),
+    Answer("a loop that ends with the points", "solved", (("range(TILE):", "range(min(TILE, N - start)):"), *_ZEROS)),
+    Answer(
+        "the last point again and again",
+        "solved",
+        (
+            (
+                _LOADS,
+                "        tile[0, t] = Q[0, min(start + t, N - 1)]\n        tile[1, t] = Q[1, min(start + t, N - 1)]\n",
+            ),
+        ),
+    ),
+)
+
+RIGHT = (
+    right("a number that is far enough", ("np.float32(np.inf)", "np.float32(1e18)")),
+    right(
+        "an if for the minimum",
+        (
+            _BEST,
+            _BY_IF,
+        ),
+    ),
+    right(
+        "places without a point are passed over",
+        (_BEST, "            if start + j < N:\n" + "".join("    " + line + "\n" for line in _BEST.splitlines())),
+        *_ZEROS,
+    ),
+    right(
+        "ifs for the loads",
+        (
+            _LOADS,
+            """        if start + t < N:
+            tile[0, t] = Q[0, start + t]
+            tile[1, t] = Q[1, start + t]
+        else:
+            tile[0, t] = tile[1, t] = far
+""",
+        ),
+    ),
+)
+
+WRONG = (
+    wrong(
+        "zeros, and the places past the end of the last tile but one",
+        *_ZEROS,
+        ("range(TILE):", "range(TILE if start + TILE < N else max(N - start, 63)):"),
+    ),
+    wrong("the points of Q that are published", ("range(0, N, TILE)", "range(0, min(N, 192), TILE)")),
+    wrong("two blocks", ("i, t = cuda.grid(1)", "i, t = cuda.grid(1) % 192")),
+    wrong("far, but not far enough", ("np.float32(np.inf)", "np.float32(99)")),
+    wrong("an even number of points", ("inside = start + t < N", "inside = start + t < max(N // 2 * 2, 1)")),
+)
+
+SHORTCUTS = (shortcut("points by shuffles", *_instead(_BY_SHUFFLES)),)
