@@ -5,6 +5,8 @@ import numpy as np
 from labkit.checking import Above, Budget, Exercise, Launch, unwritten_array
 from labkit.exercises.problems import expect, random_matrix
 
+SET = 1024  # elements after which lines fall into the same set of L1, here and up to two elements away
+
 
 def make_launch(rng, M, N):
     A = random_matrix(rng, M, N)
@@ -13,7 +15,7 @@ def make_launch(rng, M, N):
         label=f"A {M} x {N}",
         args=(A, unwritten_array((N, M))),
         outputs={1: expect(np.float64(A.T))},
-        budgets=(budget,) * (min(M, N) >= 16),
+        budgets=(budget,) * (min(M, N) >= 16 and 2 < M % SET < SET - 2),
     )
 
 

@@ -40,7 +40,7 @@ def records(
     series: Sequence[str | float] | Mapping[str, str] | Mapping[float, str] | None = None,
     baseline: str | None = None,
     where: Mapping[str, object] | None = None,
-    peak: bool = False,
+    peak: bool | Mapping[str, float] = False,
     series_by: str = "step",
     limits: Mapping[str, float] | Mapping[float, float] | None = None,
     about: object = None,
@@ -70,7 +70,8 @@ def records(
         Values that rows must have, as for `Results.select`: `{"dtype": "bfloat16", "causal": False}`. For the field
         `x`, a list gives the order and a mapping the names that are shown.
     peak
-        Draw the GPU's published peak: arithmetic for "tflops", DRAM bandwidth for "gb_s".
+        Draw the GPU's published peak: arithmetic for "tflops", DRAM bandwidth for "gb_s". A mapping has the name and
+        value of another limit: `{"PCI Express 5.0": 63}`.
     series_by
         Field whose values are the series, such as "dtype" where one kernel was measured in several formats. Numbers
         come in rising order. Rows without the field are left out.
@@ -123,7 +124,7 @@ def records(
         names=x_names,
         x=results.heading(x),
         y=f"speed, relative to {label}" if y == "ratio" else results.heading(y),
-        peak=published_peak(loaded, rows, y) if peak else Peak(1, label) if y == "ratio" else None,
+        peak=_peak(peak, loaded, rows, y) if peak else Peak(1, label) if y == "ratio" else None,
         is_line=_is_over_numbers(x_values),
         limits=limit_of,
     )
@@ -297,6 +298,14 @@ def _is_over_numbers(places) -> bool:
 
 def _is_number(value) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _peak(peak, found, rows, y) -> Peak:
+    """Return the limit that was given by name, else the published peak."""
+    if not isinstance(peak, Mapping):
+        return published_peak(found, rows, y)
+    ((name, value),) = peak.items()
+    return Peak(value, f"{_text(value)}{UNITS.get(y, '')}: {name}")
 
 
 def published_peak(found, rows, y) -> Peak:

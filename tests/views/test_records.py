@@ -138,6 +138,8 @@ def test_the_peak_is_the_published_one():
     assert ">989 TFLOP/s: bfloat16 tensor at its peak</text>" in view.data["charts"]["wide"]
     view = records(record(), "", y="gb_s", peak=True)
     assert ">3,350 GB/s: DRAM at its peak</text>" in view.data["charts"]["wide"]
+    view = records(record(), "", y="gb_s", peak={"a link": 63})
+    assert ">63 GB/s: a link</text>" in view.data["charts"]["wide"]
     with pytest.raises(ValueError, match="not for time_ms of bfloat16"):
         records(record(), "", y="time_ms", peak=True)
     with pytest.raises(ValueError, match="No peak of NVIDIA X is known"):

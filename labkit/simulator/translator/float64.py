@@ -32,9 +32,10 @@ class Float64Advice(Variables):
         text = self.written(other)
         text = text if len(text) <= MAX_SHOWN else "the other side"
         shown = text if text == "the other side" else f"`{text}`"
-        converted = "`float32(...)`" if text == "the other side" else f"`float32({text})`"
+        cast = self.float32_name()
+        converted = f"`{cast}(...)`" if text == "the other side" else f"`{cast}({text})`"
         if start := self._start_of(other, node.lineno):
-            start_value = f"{text} = float32({start.value})"
+            start_value = f"{text} = {cast}({start.value})"
             why = f"{shown} starts from {start.value} in line {start.lineno}; write `{start_value}` there"
         elif isinstance(other, ast.Subscript) and value.type == types.float64:
             why = f"{shown} is float64; make the array float32, as by `np.zeros(n, np.float32)`"

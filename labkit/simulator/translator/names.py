@@ -31,7 +31,7 @@ class Names(Variables):
             self.fail(
                 node,
                 f"`{name}` is read before anything was assigned to it; give it a value first, such as `{name} = "
-                "float32(0)`",
+                f"{self.float32_name()}(0)`",
             )
         value = self.global_value(node)
         if value is None:

@@ -2,9 +2,13 @@
 
 import ast
 from dataclasses import replace
+from types import ModuleType
+
+import numpy as np
 
 from labkit.simulator import numba_types
 from labkit.simulator.errors import KernelError
+from labkit.simulator.reading.outside import language_path
 from labkit.simulator.reading.syntax import contains
 from labkit.simulator.seam import types
 from labkit.simulator.translator.emitter import Emitter
@@ -127,3 +131,12 @@ class Variables(Emitter):
         own_mask, self.masks[self.region] = self.mask, mask
         self.emit_watch(line)
         self.masks[self.region] = own_mask
+
+    def float32_name(self) -> str:
+        """Return how this function can write float32: a global name of it, else of a module that has it."""
+        names = {name: value for name, value in dict.items(self.function.__globals__) if not self.homes.stores(name)}
+        casts = [name for name, value in names.items() if value is types.float32 or value is np.float32]
+        modules = [name for name, value in names.items() if type(value) is ModuleType]
+        paths = {language_path(names[name]): f"{name}.float32" for name in modules[::-1]}
+        casts += [paths[path] for path in ("np", "numba", "cuda") if path in paths]
+        return "float32" if "float32" in casts or not casts else casts[0]

@@ -86,7 +86,7 @@ const view = {
         }
       },
     });
-    ui.legend([['hot', 'this thread'], ['C', 'its warp', 0.9], ['C', 'its block', 0.55], ['fg', 'blocks', 'outline'], ['dim', 'a thread without an element', 'hatch'], ['dim', 'one of its warp', 0.6]]);
+    ui.legend([['hot', 'this thread'], ['C', 'its warp', 0.9], ['C', 'its block', 0.55], ['fg', 'blocks', 'outline'], ['dim', 'a thread without an element', 'hatch'], ['dim', 'without an element, in its warp', 0.6]]);
     return step => {
       const {col, row, blockX, blockY, threadX, threadY, warp, lane} = at(step), [wide, high] = block;
       code.textContent = [

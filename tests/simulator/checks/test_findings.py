@@ -578,6 +578,31 @@ def test_a_wide_operand_or_quotient_is_named_as_it_is_written(wide):
     assert findings(kernel_in(text.format(narrow), **names), *launch, kind="float64") == []
 
 
+UNKNOWN = {"np": None, "float32": None, "float64": None, "int32": None, "int64": None}
+NAMES_OF_FLOAT32 = {  # the names that a cell knows besides cuda
+    "np.float32": {"np": np},
+    "numpy.float32": {"numpy": np},
+    "float32": {"np": np, "float32": float32},
+    "single": {"single": np.float32},
+    "cuda.float32": {},
+}
+
+
+@pytest.mark.parametrize("cast", NAMES_OF_FLOAT32)
+def test_advice_writes_float32_as_the_cell_can(cast):
+    text = "@cuda.jit\ndef kernel(x, y):\n    total = {}\n    for k in range(4):\n        total += x[k]\n    {}\n"
+    launch, names = (1, 1, numbers(4), zeros(1)), UNKNOWN | NAMES_OF_FLOAT32[cast]
+    store = "y[0] = total"
+    (finding,) = findings(kernel_in(text.format("0.0", store), **names), *launch, kind="float64")
+    assert f"write `total = {cast}(0.0)` there" in finding.message
+    assert findings(kernel_in(text.format(f"{cast}(0.0)", store), **names), *launch, kind="float64") == []
+    start, half = f"{cast}(0.0)", "y[0] = 0.5 * total"
+    (finding,) = findings(kernel_in(text.format(start, half), **names), *launch, kind="float64")
+    assert f"write `{cast}(0.5)`" in finding.message
+    half = half.replace("0.5", f"{cast}(0.5)")
+    assert findings(kernel_in(text.format(start, half), **names), *launch, kind="float64") == []
+
+
 def test_float64_in_a_function_of_another_file_is_told_without_its_names():
     kernel = kernel_in("@cuda.jit\ndef kernel(x, y):\n    y[cuda.grid(1)] = np.sum(x)\n", np=np)
     (finding,) = findings(kernel, 1, 32, numbers(32), zeros(32), kind="float64")
