@@ -785,6 +785,12 @@ def test_the_picture_of_a_playground_is_right_under_its_sliders_and_the_counters
     assert inner.locator("h2").is_hidden() and "tiles of 8 x 8" in inner.get_attribute("aria-label")
 
 
+@pytest.mark.parametrize("width", [1000, 856, 320])
+def test_names_of_counters_hold_several_words_in_a_line(show, width):
+    boxes = show("playground", width=width).locator(".counted > div")
+    assert min(box.bounding_box()["width"] for box in boxes.all()) >= (150 if width > 320 else 120)
+
+
 def test_errors_of_a_playground_stand_above_its_picture(show):
     page = show("racy")
     found, picture = page.locator(".found"), page.locator("canvas").first

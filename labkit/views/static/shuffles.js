@@ -50,7 +50,7 @@ const view = {
             const text = String(values[row * lanes + lane]);
             const weight = counts ? 600 : 400;
             g.font = `${weight} 12px system-ui, sans-serif`;
-            const fits = Math.min(12, 12 * (size - 5) / g.measureText(text).width);   // below 9 px: see the table
+            const fits = Math.min(12, 12 * (size - 4) / g.measureText(text).width);   // below 9 px: see the table
             if (fits >= 9) write(text, middle(lane) - 0.7, y + 16, 'center', counts ? 'fg' : 'dim', `${weight} ${fits}px`);
           }
         }
