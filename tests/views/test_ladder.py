@@ -77,4 +77,4 @@ def test_notes_are_shown_in_jupyterlab_beside_its_files_and_their_headings_stay_
     texts = written(browser, view, tmp_path / "view.html", width)
     assert {"0.46", "90%", "registers", "multiply-adds"} <= {one["text"] for one in texts}
     assert not touching(texts, gap=2)
-    assert all(one["top"] >= 0 and 0 <= one["left"] and one["right"] <= one["wide"] for one in texts)
+    assert all(one["top"] >= 0 and one["left"] >= 0 and one["right"] <= one["wide"] for one in texts)

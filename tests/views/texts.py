@@ -10,10 +10,10 @@ RECORD = """() => {
         clear.apply(this, box);
     };
     CanvasRenderingContext2D.prototype.fillText = function (text, x, y, ...most) {
-        const {actualBoundingBoxLeft, actualBoundingBoxRight, actualBoundingBoxAscent, actualBoundingBoxDescent} = this.measureText(text);
+        const size = this.measureText(text);
         written.push({text: String(text), canvas: this.canvas.ariaLabel, wide: this.canvas.clientWidth,
-            left: x - actualBoundingBoxLeft, right: x + actualBoundingBoxRight,
-            top: y - actualBoundingBoxAscent, bottom: y + actualBoundingBoxDescent});
+            left: x - size.actualBoundingBoxLeft, right: x + size.actualBoundingBoxRight,
+            top: y - size.actualBoundingBoxAscent, bottom: y + size.actualBoundingBoxDescent});
         draw.call(this, text, x, y, ...most);
     };
 }"""
