@@ -13,9 +13,12 @@ SLUG = "glossary"
 PLACE = "[](glossary:words)"  # the line of its source that its words take
 _ENTRY = re.compile(r"^\| \*\*(.+?)\*\* \| (.+?) \|$", re.M)
 _WORDS = re.compile(r"^### Words\n(.*?)(?=^#|^\*\*|\Z)", re.M | re.S)
-# Code, formulas, links, HTML, headings, rows of tables, and words that are being defined.
+# Code, formulas, links, titles of folds (HTML, in which a link stays as it is written), other HTML, headings, rows of
+# tables, and words that are being defined.
 _KEPT = re.compile(
-    r"```.*?```|`[^`\n]*`|\$\$.*?\$\$|\$[^$\n]*\$|!?\[[^\]\n]*\]\([^)\n]*\)|<[^>\n]*>|^[#|].*$|\*\*.*?\*\*", re.M | re.S
+    r"```.*?```|`[^`\n]*`|\$\$.*?\$\$|\$[^$\n]*\$|!?\[[^\]\n]*\]\([^)\n]*\)|<summary>.*?</summary>|<[^>\n]*>|^[#|].*$"
+    r"|\*\*.*?\*\*",
+    re.M | re.S,
 )
 
 

@@ -18,10 +18,11 @@ STATES = {
     "arithmetic units": ("wait for arithmetic units", "C", "", "■"),
     "shared memory": ("for shared memory", "D", "", "■"),
     "global memory": ("for global memory", "B", "", "■"),
-    "a barrier or wgmma_wait": ("at a barrier, or for `wgmma`", "ink", "....", "▦"),
+    "a barrier or wgmma_wait": ("at a barrier", "ink", "....", "▦"),
     "an earlier instruction": ("for a result, an address or a branch", "dim", "\\\\\\\\", "▧"),
 }
-UNITS = {"fp32": "FMA units", "tensor": "tensor cores"}
+UNITS = {"fp32": "multiply-add units", "tensor": "tensor cores"}
+OTHER_WORDS = {"tensor": {"a barrier or wgmma_wait": "at a barrier, or for wgmma"}}  # kernels in float32 have no wgmma
 BUSY = "busy"
 ROW, EDGES = 0.36, 0.95  # height of a step, and of both edges, in inches
 LEAST_NAMED = 9  # percent of a part that has its figure inside
@@ -54,12 +55,12 @@ def warp_states(ladder: str, title: str, steps: Sequence[str], record: str | Res
     last = steps[-1]
     waits = [state for state in STATES if state not in ("issue an instruction", "ready, another warp issues")]
     longest = max(waits, key=lambda state: shares[last][state])
-    names = {state: words for state, (words, *_) in STATES.items()}
+    names = {state: words for state, (words, *_) in STATES.items()} | OTHER_WORDS.get(ladder, {})
     data = {
         "say": f"In `{last}` the {UNITS[ladder]} are busy in **{shares[last][BUSY]:.0f}%** of the cycles. Its warps "
         f"wait most {names[longest].removeprefix('wait ')}: **{shares[last][longest]:.0f}%** of their time.",
         "charts": chart.svgs(draw_content, height),
-        "legend": [(sign, colour, words) for words, colour, _, sign in STATES.values()],
+        "legend": [(sign, colour, names[state]) for state, (_, colour, _, sign) in STATES.items()],
         "caption": "Shares of the cycles of all resident warps, by Nsight Compute. "
         + caption_text(loaded, [row for found in rows.values() for row in found], [], [], []),
         "table": table(

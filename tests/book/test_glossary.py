@@ -6,6 +6,7 @@ import nbformat
 import pytest
 
 from labkit import places
+from labkit.book.chapter import read_chapter
 from labkit.book.contents import source
 from labkit.book.glossary import SLUG, Word, earlier_words, glossary, link_words
 from labkit.exercises.contents import book_contents
@@ -60,6 +61,7 @@ def test_the_first_use_is_linked_with_its_meaning():
     "text",
     [
         "`bank`", "$bank$", "$$\nbank\n$$", "# The bank", "| bank | 3 |", "[a bank](03.ipynb)", "<b title='bank'>",
+        "<details><summary>A bank</summary>",
         "```\nbank\n```", "A **bank** serves.", "embankment", "bank-wise", "A hit.",
     ],
 )  # fmt: skip
@@ -72,6 +74,16 @@ def test_a_chapter_links_words_of_earlier_chapters_alone():
     assert earlier_words([BANK], "tiled-gemm", book) == []
     assert earlier_words([BANK], "triple-loop", book) == []
     assert earlier_words([BANK], "roofline", book) == [BANK]
+
+
+def test_no_title_of_a_fold_holds_a_link_which_would_stay_as_it_is_written():
+    book, folds = book_contents(), 0
+    for chapter in book.chapters:
+        cells = read_chapter(source(NOTEBOOKS, chapter.slug), book).blank.cells
+        titles = re.findall(r"<summary>(.*?)</summary>", "\n".join(cell.source for cell in cells), re.S)
+        assert not [title for title in titles if "](" in title], chapter.slug
+        folds += len(titles)
+    assert folds > 200
 
 
 def test_links_of_built_chapters_lead_to_words():

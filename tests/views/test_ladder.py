@@ -6,6 +6,7 @@ from labkit import results
 from labkit.results import Results
 from labkit.results.computed import add_computed
 from labkit.views import ladder
+from tests.views.texts import touching, written
 
 HEADER = {"gpu": "NVIDIA H100 80GB HBM3", "date": "2026-11-22", "torch": "2.11.0"}
 STEPS = ["tiled", "tile", "tuned"]
@@ -64,3 +65,16 @@ def test_the_record_of_this_package_can_be_drawn(tmp_path):
     assert found.data["speeds"][0][3] == pytest.approx(row["tflops"])
     found.save_png(tmp_path / "view.png")
     assert (tmp_path / "view.png").stat().st_size > 5000
+
+
+@pytest.mark.needs("chromium")
+@pytest.mark.parametrize("width", [818, 970])
+def test_notes_are_shown_in_jupyterlab_beside_its_files_and_their_headings_stay_apart(browser, tmp_path, width):
+    steps = ["tiled", "register_column", "register_tile", "tuned"]
+    cycles, shares = {"tuned": "0.46"}, {"tuned": "90%"}
+    notes = {"shared cycles": cycles, "instructions that\nare multiply-adds": shares, "registers": "registers"}
+    view = ladder("gemm", "Speed", steps, "cuBLAS fp32", {"4096x4096x4096": "4,096"}, notes=notes)
+    texts = written(browser, view, tmp_path / "view.html", width)
+    assert {"0.46", "90%", "registers", "multiply-adds"} <= {one["text"] for one in texts}
+    assert not touching(texts, gap=2)
+    assert all(one["top"] >= 0 and one["left"] >= 0 and one["right"] <= one["wide"] for one in texts)

@@ -7,6 +7,7 @@ from labkit import gemm
 from labkit.machine.gpus import gpu
 from labkit.machine.occupancy import occupancy as sm_occupancy
 from labkit.views import occupancy
+from tests.views.texts import touching, written
 
 TILES = (4, 8, 16, 32)
 
@@ -94,3 +95,13 @@ def test_what_cannot_be_shown_is_refused(runs):
         occupancy(runs, start="TILE = 5")
     with pytest.raises(TypeError, match="occupancy takes a trace"):
         occupancy({"a": None})
+
+
+@pytest.mark.needs("chromium")
+@pytest.mark.parametrize("width", [818, 970, 320])
+def test_what_is_used_up_is_said_beside_the_amounts_and_not_on_them(browser, runs, tmp_path, width):
+    texts = written(browser, occupancy(runs, start="TILE = 16"), tmp_path / "view.html", width)
+    bars = [one for one in texts if one["canvas"].startswith("share of each resource")]
+    assert "65,536 of 65,536 registers" in [one["text"] for one in bars]
+    assert len([one for one in bars if one["text"].startswith("no room")]) == 2
+    assert not touching(bars, gap=4)

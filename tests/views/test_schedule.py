@@ -266,3 +266,36 @@ def test_another_outcome_can_be_shown_first(view, explored):
     assert data["chosen"] == 2 and data["label"] == view.data["kept"][2]["label"]
     with pytest.raises(ValueError, match="no outcome 3 to start with: choose one of 0 to 2"):
         schedule(explored, start=3)
+
+
+@cuda.jit
+def add_up(totals, partials, arrived, out):
+    block = cuda.blockIdx.x
+    if cuda.threadIdx.x == 0:
+        partials[block] = totals[block]
+        if cuda.atomic.add(arrived, 0, 1) == 1:
+            out[0], out[1] = partials[0] + partials[1], block  # the total, and the block that added it up last
+
+
+@pytest.mark.needs("chromium")
+@pytest.mark.parametrize("width", [856, 1000, 600])
+def test_what_a_warp_does_next_covers_no_part_of_its_line(browser, tmp_path, width):
+    empty = np.zeros(2, np.float32), np.zeros(1, np.int32), np.zeros(2, np.float32)
+    shown = schedule(labkit.explore(add_up, 2, 32, np.float32([3, 4]), *empty), array="out")
+    shown.save_html(tmp_path / "view.html")
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.goto((tmp_path / "view.html").as_uri())
+    page.wait_for_selector(".labkit-view[data-revision]")
+    covered = """() => [...document.querySelectorAll('.line .at:not([hidden])')].map(badge => {
+        const text = document.createRange(), {left, top} = badge.getBoundingClientRect();
+        text.selectNodeContents(badge.previousSibling);
+        const code = text.getBoundingClientRect();
+        return top < code.bottom - 1 && left < code.right ? badge.parentNode.textContent : '';
+    })"""
+    page.locator(".labkit-view").first.focus()
+    seen = []
+    for _ in range(len(shown.data["say"])):
+        seen += page.evaluate(covered)
+        page.keyboard.press("ArrowRight")
+    page.close()
+    assert seen and not any(seen)

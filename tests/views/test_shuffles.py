@@ -6,6 +6,7 @@ import pytest
 import labkit
 from labkit import cuda
 from labkit.views import shuffles
+from tests.views.texts import touching, written
 
 
 @cuda.jit
@@ -52,3 +53,11 @@ def test_values_that_are_no_such_sum_are_refused(held):
 def test_a_still_picture_is_drawn(held, tmp_path):
     shuffles(held).save_png(tmp_path / "view.png", step=3)
     assert (tmp_path / "view.png").stat().st_size > 5000
+
+
+@pytest.mark.needs("chromium")
+@pytest.mark.parametrize("width", [760, 818, 970])
+def test_sums_of_three_digits_stay_apart(browser, held, tmp_path, width):
+    texts = written(browser, shuffles(held), tmp_path / "view.html", width, ["End"])
+    assert "496" in [one["text"] for one in texts]
+    assert not touching(texts, gap=2)

@@ -40,3 +40,15 @@ def test_a_recorded_bar_is_whole():
 def test_a_step_that_was_not_profiled_is_refused():
     with pytest.raises(ValueError, match="no split of the ladder tensor"):
         warp_states("tensor", "A title", ["split"])
+
+
+@pytest.mark.parametrize(
+    "ladder, words, unit",
+    [("fp32", "at a barrier", "multiply-add units"), ("tensor", "at a barrier, or for wgmma", "tensor cores")],
+)
+def test_words_are_those_of_the_ladders_kernels_and_plain(ladder, words, unit):
+    slugs = [step.slug for name, step, *_ in stalls.steps() if name == ladder]
+    data = warp_states(ladder, "A title", slugs).data
+    assert words in [text for _, _, text in data["legend"]] and words in data["table"]["columns"]
+    assert not [text for _, _, text in data["legend"] if "`" in text]
+    assert data["table"]["columns"][-1] == f"{unit} busy"

@@ -3,13 +3,23 @@
 const view = {
   start(ui, data) {
     const {steps, speeds, gains, baseline: [library, lines], peak: [peak, peakText], notes, caption} = data;
-    const ROW = 26, TOP = 40, UNDER = 30, NOTE = 92;
+    const ROW = 26, TOP = notes.length ? 54 : 40, UNDER = 30, NOTE = 88, BARS = 500;   // with notes, least width of the rest
     const number = value => value === null ? '' : value >= 100 ? value.toFixed(0) : value.toFixed(1);
     const gained = value => value === null ? '' : `${value < 0 ? '\u2212' : '+'}${Math.abs(100 * value).toFixed(1)}%`;
+    // The lines of a heading, none wider than its column.
+    function broken(g, heading) {
+      const lines = [''];
+      g.font = '400 11.5px system-ui, sans-serif';
+      for (const word of heading.split(/\s+/)) {
+        const longer = `${lines.at(-1)} ${word}`.trim();
+        if (lines.at(-1) && g.measureText(longer).width > NOTE - 10) lines.push(word); else lines[lines.length - 1] = longer;
+      }
+      return lines;
+    }
     ui.canvas({
       label: 'TFLOP/s of each step', maxWidth: 960, height: () => TOP + steps.length * ROW + UNDER,
       paint(g, width) {
-        const shown = width > 560 + NOTE * notes.length ? notes : [], name = width < 560 ? 118 : 132;
+        const shown = width > BARS + NOTE * notes.length ? notes : [], name = width < 560 ? 118 : 132;
         const right = width - 12 - shown.length * NOTE, unit = (right - name) / (1.02 * peak), x = value => name + value * unit;
         const write = (text, at, y, colour = 'fg', weight = 400, size = 12, family = 'system-ui, sans-serif') => {
           g.font = `${weight} ${size}px ${family}`;
@@ -57,7 +67,7 @@ const view = {
           shown.forEach(([, texts], n) => write(texts[i], right + 12 + (n + 1) * NOTE - 8, y, 'fg', 400, 12.5));
         });
         g.textAlign = 'right';
-        shown.forEach(([heading], n) => heading.split('\n').forEach((line, k, all) =>
+        shown.forEach(([heading], n) => broken(g, heading).forEach((line, k, all) =>
           write(line, right + 12 + (n + 1) * NOTE - 8, TOP - 12 - 14 * (all.length - 1 - k), 'dim', 400, 11.5)));
       },
     });

@@ -105,13 +105,10 @@ const view = {
     // The marks of a kernel on this GPU: [kind, TFLOP/s].
     const marks = kernel => [['best', kernel.best[gpus.value]], ['measured', kernel.measured[gpus.value]]].filter(mark => mark[1]);
 
-    // Two sentences for a precision at which the picture has no kernel on this GPU, with those that have one; else none.
+    // A sentence for a precision at which the picture has no kernel on this GPU; else nothing.
     function emptiness() {
-      const kinds = [...new Set(data.kernels.filter(kernel => marks(kernel).length).map(kernel => kernel.precision))];
-      if (kinds.includes(precision())) return [];
-      const others = kinds.filter(kind => kind in gpu().peaks), last = others.pop();
-      const choose = others.length ? `Choose ${others.join(', ')} or ${last}.` : `Choose ${last}.`;
-      return [`No kernel here computes in ${precision()}.`, ...(last ? [choose] : [])];
+      const drawn = data.kernels.some(kernel => kernel.precision === precision() && marks(kernel).length);
+      return drawn ? [] : [`No kernel here computes in ${precision()}.`];
     }
 
     const canvas = ui.canvas({

@@ -70,10 +70,12 @@ const view = {
           g.fillStyle = ui.colour('fg');
           g.fillText(text, 1, y + 12);
           if (full) {
+            const used = g.measureText(text).width;
             g.textAlign = 'right';
             g.font = '600 12px system-ui, sans-serif';
             g.fillStyle = ui.colour('hot-text');
-            g.fillText('no room for one more block', width - 1, y + 12);
+            const whole = 'no room for one more block';   // the legend says so, too
+            g.fillText(used + g.measureText(whole).width + 12 < width ? whole : 'no room', width - 1, y + 12);
           }
           g.fillStyle = ui.colour('cell');
           g.fillRect(1, y + 17, width - 2, 12);

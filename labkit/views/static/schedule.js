@@ -92,8 +92,9 @@ const view = {
     const source = ui.element('pre', {class: 'source', tabindex: '0', role: 'group', 'aria-label': 'source of the kernel, with the line that each warp does next'}, ui.element('div', {class: 'listing'}, sheet));
     const lines = common.source.map((text, i) => {
       const whole = ui.element('div', {class: 'line'}, source);
-      ui.element('span', {class: 'gutter', text: common.first + i}, whole);
-      whole.append(text || ' ');
+      const code = ui.element('span', {}, whole);   // in one piece, so that what follows goes below it where it does not fit
+      ui.element('span', {class: 'gutter', text: common.first + i}, code);
+      code.append(text || ' ');
       return {whole, at: ui.element('span', {class: 'at'}, whole)};
     });
     function named(numbers) {

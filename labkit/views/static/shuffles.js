@@ -48,10 +48,10 @@ const view = {
               g.strokeRect(x + 0.8, y + 0.8, size - 3.1, ROW - 1.6);
             }
             const text = String(values[row * lanes + lane]);
-            const fits = Math.min(12, (size - 2) / text.length * 1.7);   // smaller than 9 px it is left to the table
-            if (fits >= 9) {
-              write(text, middle(lane) - 0.7, y + 16, 'center', counts ? 'fg' : 'dim', `${counts ? 600 : 400} ${fits}px`);
-            }
+            const weight = counts ? 600 : 400;
+            g.font = `${weight} 12px system-ui, sans-serif`;
+            const fits = Math.min(12, 12 * (size - 4) / g.measureText(text).width);   // below 9 px: see the table
+            if (fits >= 9) write(text, middle(lane) - 0.7, y + 16, 'center', counts ? 'fg' : 'dim', `${weight} ${fits}px`);
           }
         }
       },
