@@ -40,6 +40,7 @@ VARIANTS = (
     Answer("whole arrays", "refused", (("out[i] = a * x[i] + y[i]", "out = a * x + y"),)),
     Answer("a loop with a grid's stride", "solved", cell=_STRIDE),
     Answer("a plain function", "not a kernel", (("@cuda.jit\n", ""),)),
+    Answer("compiled for the CPU", "not a kernel", (("@cuda.jit\n", "@njit\n"),)),
 )
 
 RIGHT = (
