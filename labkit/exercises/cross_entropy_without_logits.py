@@ -16,7 +16,7 @@ SECTOR = 8  # numbers per sector
 def make_launch(rng, rows, words):
     X, W = random_queries_and_keys(rng, rows, words)
     targets = np.where(rng.random(rows) < IGNORED_SHARE, -1, rng.integers(words, size=rows)).astype(np.int32)
-    targets[rng.integers(rows)] = rng.integers(words)
+    targets[rng.integers(rows)] = words - 1
     logits = X.astype(float) @ W.T
     row_max = logits.max(1)
     distances = row_max[:, None] - logits
