@@ -120,10 +120,8 @@ class _Judgement:
             raise _Fault("unfinished", f"Not written yet: line {line} still holds `...`.", line)
         if complaint := explain_foreign_function(function, name):
             raise _Fault("not a kernel", complaint)
-        if self.exercise.machine != "python" and inspect.isfunction(self.kernel):
-            decorator = {"gpu": "@cuda.jit", "cpu": "@njit"}[self.exercise.machine]
-            message = f"`{name}` is a plain Python function: write `{decorator}` in the line above its `def`."
-            raise _Fault("not a kernel", message, function.__code__.co_firstlineno)
+        if complaint := _explain_decorator(self.exercise, self.kernel):
+            raise _Fault("not a kernel", complaint, function.__code__.co_firstlineno)
 
     def _check_parameters(self, num_parameters: int, num_args: int):
         if num_parameters != num_args:
@@ -209,6 +207,16 @@ class _Judgement:
             shortfall = dependence.find_shortfall(rng, names, launch, partial(_run_disturbed, self.kernel, launch))
             if shortfall:
                 raise _Fault("duty", f"{ANOTHER_WAY}.\n{shortfall}")
+
+
+def _explain_decorator(exercise: Exercise, kernel: Any) -> str:
+    """Return a sentence if the decorator of a kernel or a loop is missing or is another's, else ""."""
+    is_kernel = hasattr(type(kernel), "__getitem__")  # as in `kernel[grid, block]`
+    if exercise.machine == "gpu" and not is_kernel:
+        return f"`{exercise.function}` is not a kernel: write `@cuda.jit` in the line above its `def`."
+    if exercise.machine == "cpu" and (is_kernel or not hasattr(kernel, "py_func")):
+        return f"`{exercise.function}` is not a compiled loop: write `@njit` in the line above its `def`."
+    return ""
 
 
 def _run_disturbed(kernel, launch, args, disturbance) -> Trace | None:

@@ -54,12 +54,16 @@ def test_a_mistyped_exercise_gets_the_name_that_was_meant():
         check("write-saxpi", saxpy)
 
 
-def test_a_plain_function_is_told_its_decorator():
-    for id, decorator in (("write-saxpy", "@cuda.jit"), ("order-the-loops", "@njit")):
-        assert cell(id).count(f"{decorator}\n") == 1
-        verdict = check(id, function(id, cell(id).replace(f"{decorator}\n", "")))
+@pytest.mark.parametrize("written", ["", "@cuda.jit\n", "@njit\n"])
+@pytest.mark.parametrize(("id", "decorator"), [("write-saxpy", "@cuda.jit\n"), ("order-the-loops", "@njit\n")])
+def test_another_decorator_or_none_is_told_the_right_one(id, decorator, written):
+    assert cell(id).count(decorator) == 1
+    verdict = check(id, function(id, cell(id).replace(decorator, written)), seed=1)
+    if written == decorator:
+        assert verdict.passed
+    else:
         assert (verdict.reason, verdict.points) == ("not a kernel", 0)
-        assert f"is a plain Python function: write `{decorator}` in the line above its `def`." in verdict.message
+        assert f"write `{decorator.strip()}` in the line above its `def`." in verdict.message
 
 
 def test_a_blank_names_the_line_that_still_waits():

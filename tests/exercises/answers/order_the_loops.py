@@ -28,6 +28,7 @@ VARIANTS = (
     ),
     Answer("a length of the book's", "result", (("    N = B", "    K = min(600, K)\n    N = B"),)),
     Answer("a plain function", "not a kernel", (("@njit\n", ""),)),
+    Answer("a kernel", "not a kernel", (("@njit\n", "@cuda.jit\n"),)),
     Answer("k outermost", "solved", ((_ORDER, _order("k", "i", "j")),)),
     Answer(
         "a product too few",

@@ -49,6 +49,7 @@ VARIANTS = (
     Answer("a plain function", "not a kernel", (("@cuda.jit\n", ""),)),
     Answer("y subtracted", "result", ((" + y[i]", " - y[i]"),), mistake="y were subtracted"),
     Answer("a forgotten", "result", (("a * x[i]", "x[i]"),), mistake="a were left out"),
+    Answer("compiled for the CPU", "not a kernel", (("@cuda.jit\n", "@njit\n"),)),
 )
 
 RIGHT = (
