@@ -69,7 +69,7 @@ def swap_rows_and_columns(launch: Launch) -> tuple[Mistake, ...]:
     """Make the mistake by which the grid's x counts the rows of the output; none if it covers the output so, too."""
     ((position, expected),) = launch.outputs.items()
     rows, columns = (launch.grid[axis] * launch.block[axis] for axis in range(2))
-    row, column = np.indices(expected.value.shape, sparse=True)
+    row, column = np.ogrid[: expected.value.shape[0], : expected.value.shape[1]]
     is_covered = (row < rows) & (column < columns)
     if is_covered.all():
         return ()

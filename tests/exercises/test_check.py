@@ -307,3 +307,15 @@ def test_a_share_over_its_budget_is_told_in_percent():
     (late,) = (answer for answer in variants("gemm-and-gelu") if answer.what == "all before it is used")
     verdict = check("gemm-and-gelu", function("gemm-and-gelu", late.source(cell("gemm-and-gelu"))), seed=1)
     assert "100% of the shared loads with no copy in flight, and at most 25% are allowed" in verdict.message
+
+
+def test_wrong_elements_without_a_pattern_are_drawn_with_words_for_their_signs():
+    text = cell("write-saxpy").replace("+ y[i]", "+ y[i] * np.float32((i * i) % 7 != 1)")
+    verdict = check("write-saxpy", function("write-saxpy", text), seed=1)
+    assert 1 < len(verdict.picture) <= 13 and all(len(row) == 32 for row in verdict.picture[:-2])
+    assert "# wrong, . right" in verdict.picture[-1] and verdict.picture[0] in repr(verdict)
+    assert (
+        f'<pre role="img" aria-label="Wrong elements" style="line-height: 1">{verdict.picture[0]}'
+        in verdict._repr_html_()
+    )
+    assert "<pre" not in check("write-saxpy", function("write-saxpy", cell("write-saxpy")))._repr_html_()
