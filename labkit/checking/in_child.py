@@ -40,15 +40,16 @@ def run_in_child(work: Callable[[], Any], allowance: Allowance) -> Any:
     """
     if not hasattr(os, "fork"):
         return work()
+    cpu_s = max(allowance.cpu_s, 0.01)  # 0 would be no limit
     reading, writing = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads: the child runs Python alone
         child = os.fork()
     if not child:
-        _answer(work, reading, writing, allowance.cpu_s)
+        _answer(work, reading, writing, cpu_s)
     os.close(writing)
     try:
-        text = _read(reading, WALL_FACTOR * allowance.cpu_s)
+        text = _read(reading, WALL_FACTOR * cpu_s)
     finally:
         os.close(reading)
         os.kill(child, signal.SIGKILL)
@@ -66,7 +67,7 @@ def _answer(work, reading, writing, cpu_s):
     try:
         os.close(reading)
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_PROF, max(cpu_s, 0.01))
+        signal.setitimer(signal.ITIMER_PROF, cpu_s)
         _limit_memory()
         with open(writing, "w", encoding="ascii") as pipe:
             pipe.write(json.dumps(_encode(work())) + "\n")
@@ -98,7 +99,7 @@ def _read(pipe, seconds):
 def _encode(value):
     for name, kind in CONTAINERS.items():
         if isinstance(value, kind):
-            return [name, *map(_encode, value.items() if kind is dict else value)]
+            return [name, *map(_encode, value.items() if isinstance(value, dict) else value)]
     return value
 
 

@@ -111,40 +111,40 @@ class _Inserter(ast.NodeTransformer):
     def __init__(self, light: set[str]):
         self.light = light
 
-    def visit(self, node):
+    def visit(self, node: ast.AST) -> Any:
         """Visit a node's children, then the node."""
         self.generic_visit(node)
         changed = getattr(self, f"visit_{type(node).__name__}", lambda same: same)(node)
         return set_line(node, changed)
 
-    def visit_FunctionDef(self, node):
+    def visit_FunctionDef(self, node: Any) -> Any:
         node.body.insert(0, set_line(node, ast.Expr(call("count__"))))
         return node
 
     visit_For = visit_While = visit_FunctionDef
 
-    def visit_Lambda(self, node):
+    def visit_Lambda(self, node: Any) -> Any:
         node.body = ast.Subscript(ast.Tuple([call("count__"), node.body], ast.Load()), ast.Constant(1), ast.Load())
         return node
 
-    def visit_comprehension(self, node):
+    def visit_comprehension(self, node: Any) -> Any:
         node.iter = set_line(node.iter, call("iterate__", node.iter))
         return node
 
-    def visit_BinOp(self, node):
+    def visit_BinOp(self, node: Any) -> Any:
         return call("operate__", ast.Constant(SIGNS[type(node.op)][0]), node.left, node.right)
 
-    def visit_AugAssign(self, node):
+    def visit_AugAssign(self, node: Any) -> Any:
         sign = ast.Constant(SIGNS[type(node.op)][0] + "=")
         if isinstance(node.target, ast.Subscript):
             return ast.Expr(call("operate_at__", sign, node.target.value, _index_value(node.target.slice), node.value))
         return ast.Assign([node.target], call("operate__", sign, ast.Name(node.target.id, ast.Load()), node.value))
 
-    def visit_Compare(self, node):
+    def visit_Compare(self, node: Any) -> Any:
         node.left, node.comparators = _weigh(node.left), _weigh_each(node.comparators)
         return node
 
-    def visit_Call(self, node):
+    def visit_Call(self, node: Any) -> Any:
         if isinstance(node.func, ast.Attribute) and node.func.attr not in LIGHT_METHODS:
             node.func.value = _weigh(node.func.value)
         is_light = isinstance(node.func, ast.Name) and node.func.id in self.light
@@ -154,14 +154,14 @@ class _Inserter(ast.NodeTransformer):
                 keyword.value = _weigh(keyword.value)
         return node
 
-    def visit_Subscript(self, node):
+    def visit_Subscript(self, node: Any) -> Any:
         if isinstance(node.slice, ast.Slice):
             node.value = _weigh(node.value)
         else:
             node.slice = _weigh(node.slice)
         return node
 
-    def visit_Assign(self, node):
+    def visit_Assign(self, node: Any) -> Any:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         parts = [part for target in targets for part in ast.walk(target)]
         if node.value and any(isinstance(part, ast.Starred | ast.Slice) for part in parts):
@@ -170,38 +170,38 @@ class _Inserter(ast.NodeTransformer):
 
     visit_AnnAssign = visit_Assign
 
-    def visit_Set(self, node):
+    def visit_Set(self, node: Any) -> Any:
         node.elts = _weigh_each(node.elts)
         return node
 
-    def visit_SetComp(self, node):
+    def visit_SetComp(self, node: Any) -> Any:
         node.elt = _weigh(node.elt)
         return node
 
-    def visit_Dict(self, node):
+    def visit_Dict(self, node: Any) -> Any:
         node.keys = [key and _weigh(key) for key in node.keys]
         node.values = [value if key else _weigh(value) for key, value in zip(node.keys, node.values, strict=True)]
         return node
 
-    def visit_DictComp(self, node):
+    def visit_DictComp(self, node: Any) -> Any:
         node.key = _weigh(node.key)
         return node
 
-    def visit_Starred(self, node):
+    def visit_Starred(self, node: Any) -> Any:
         if isinstance(node.ctx, ast.Load):
             node.value = _weigh(node.value)
         return node
 
-    def visit_FormattedValue(self, node):
+    def visit_FormattedValue(self, node: Any) -> Any:
         node.value = _weigh(node.value)
         return node
 
 
-def _weigh(node):
+def _weigh(node: ast.expr) -> ast.expr:
     return node if isinstance(node, ast.Constant | ast.Starred) else set_line(node, call("weigh__", node))
 
 
-def _weigh_each(nodes):
+def _weigh_each(nodes: list[ast.expr]) -> list[ast.expr]:
     return [_weigh(node) for node in nodes]
 
 

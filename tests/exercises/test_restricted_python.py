@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import pytest
 
+from labkit.checking.in_child import Allowance
 from labkit.checking.restricted_python import readable_attributes, run_calls
 from labkit.checking.source import run_cell
 from labkit.simulator.errors import KernelError
@@ -213,3 +214,22 @@ def test_parameters_are_plain(parameters):
 def test_each_call_stands_alone():
     """Nothing is left behind: an answer depends on its arguments."""
     assert asked("seen = []\nseen.append(x)\nreturn len(seen)", (1,), (1,), (2,)) == [1, 1, 1]
+
+
+def test_answers_of_every_type_come_back_from_the_child_as_they_are():
+    numbers, nested = "None, True, 3, -2.5, float('inf'), 'a\\u00e9'", "(), (1,), [], [[2]], {}, {(1, 'b'): {2}}"
+    body = f"return [{numbers}, {nested}, frozenset({{3}})]"
+    expected = [None, True, 3, -2.5, float("inf"), "a\u00e9", (), (1,), [], [[2]], {}, {(1, "b"): {2}}, frozenset({3})]
+    (found,) = asked(body)
+    assert found == expected and list(map(type, found)) == list(map(type, expected))
+
+
+def test_all_calls_share_one_allowance_of_cpu_time():
+    allowance = Allowance(cpu_s=0.3)
+    slow = "def f(x):\n    return len({i * 2305843009213693951 for i in range(x)})\n"
+    function = run_cell(slow, "<slow>", {})["f"]
+    assert run_calls(function, [(10,)], allowance) == [10] and allowance.cpu_s < 0.3
+    for _ in range(2):
+        with pytest.raises(KernelError, match="line 1: the function needs more computing time"):
+            run_calls(function, [(100_000,)], allowance)
+    assert -0.5 < allowance.cpu_s <= 0.05
