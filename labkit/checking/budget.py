@@ -63,7 +63,8 @@ def split_unit(counter: str) -> tuple[str, str]:
 
 def read_counter(counter: str, trace: Trace | LoopTrace) -> int:
     """Return a counter of the whole launch."""
-    counters: Any = trace.counters  # those of a loop are fewer, and no exercise on one has a budget of the others
+    launch: Any = trace  # a loop has fewer counters, and no exercise on one has a budget of the others
+    counters = launch.counters
     if counter in (SHARED_BYTES, LOCAL_NUMBERS):
         space, unit = ("shared", 1) if counter == SHARED_BYTES else ("local", 4)
         return sum(prod(array.shape) * array.itemsize for array in trace.arrays if array.space == space) // unit
@@ -72,9 +73,9 @@ def read_counter(counter: str, trace: Trace | LoopTrace) -> int:
     if counter == BARRIERS:
         return counters.barriers
     if counter in THREAD_COUNTERS:
-        return count_threads(trace, *THREAD_COUNTERS[counter])
+        return count_threads(launch, *THREAD_COUNTERS[counter])
     if counter == EXCHANGED:
-        return count_exchanged(trace)
+        return count_exchanged(launch)
     if counter == EXPOSED_LOADS:
         return _percent_exposed(trace)
     if counter in (TENSOR_FLOPS, PLAIN_FLOPS):

@@ -165,7 +165,10 @@ class _Judgement:
         return trace
 
     def _check_backwards(self, launch: Launch, trace: Trace | LoopTrace, names: list[str]):
-        """Run a launch once more with its blocks in another order, if they can tell: by what atomics return."""
+        """Run a launch once more with its blocks in another order, if they can tell: by what atomics return.
+
+        Duties are checked in this order, too: the last block may be idle until it comes last.
+        """
         atomics = [c for c in trace.sites if c.site.kind == "atomic" and c.accesses]
         if self.exercise.machine != "gpu" or prod(launch.grid) == 1 or not atomics:
             return

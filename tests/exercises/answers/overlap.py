@@ -124,13 +124,18 @@ SHORTCUTS = (
 
 @cuda.jit
 def overlap_save(x, w, y):
+    tile, taps = cuda.local.array(T, np.float32), cuda.local.array(T, np.float32)
     S = w.size
-    first = cuda.blockIdx.x * (T - S + 1)
-    for n in range(first, min(y.size, first + T - S + 1) * (cuda.threadIdx.x == 0)):
+    begin = cuda.blockIdx.x * (T - S + 1) - (S - 1)
+    for t in range(T * (cuda.threadIdx.x == 0)):
+        tile[t] = x[begin + t] if 0 <= begin + t < x.size else np.float32(0)
+        taps[t] = w[t] if t < S else np.float32(0)
+    for t in range(S - 1, T * (cuda.threadIdx.x == 0)):
         total = np.float32(0)
-        for s in range(max(0, n - x.size + 1), min(S, n + 1)):
-            total += w[s] * x[n - s]
-        y[n] = total
+        for s in range(S):
+            total += taps[s] * tile[t - s]
+        if begin + t < y.size:
+            y[begin + t] = total
 """,
     ),
 )
