@@ -145,3 +145,13 @@ def test_states_of_a_cell_differ_in_luminance(theme):
 def test_still_pictures_have_the_colours_of_the_light_theme():
     light = themes()["light"]
     assert {name: colour.lower() for name, colour in COLOURS.items()} == {name: light[name].lower() for name in COLOURS}
+
+
+@pytest.mark.needs("chromium")
+def test_a_closed_fold_of_a_notebook_keeps_its_distance_from_the_next_paragraph(browser):
+    page = browser.new_page()
+    fold = "<details><summary>Answers</summary>One.</details><p style='margin:0 0 1em'>Next.</p>"
+    page.set_content(f"<style>{read_static('base.css')}</style><div class='jp-RenderedMarkdown'>{fold}</div>")
+    fold, after = page.locator("details").bounding_box(), page.locator("p").bounding_box()
+    page.close()
+    assert after["y"] - (fold["y"] + fold["height"]) >= 12
