@@ -81,7 +81,7 @@ EXERCISE = Exercise(
     make_launch=make_launch,
     sizes=((4, 70), (9, 33), (1, 5)),  # parts, rows
     random_sizes=(
-        (range(1_001, 1_500, 2), (1, 2)),  # too many for the variables of a thread
+        (range(1_001, 1_500, 2), (13, 14)),  # too many for the variables of a thread
         ((2, 3, 5), range(11, 60, 2)),
         (Above(12), (1, 2, 31)),
         ((1, 2, 6), Above(80)),

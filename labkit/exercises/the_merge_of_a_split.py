@@ -115,7 +115,7 @@ EXERCISE = Exercise(
     make_launch=make_launch,
     sizes=((5, 11), (9, 6), (1, 3)),  # parts, rows
     random_sizes=(
-        (range(1_001, 1_500, 2), (1, 2)),  # too many for the variables of a thread
+        (range(1_001, 1_500, 2), (13, 14)),  # too many for the variables of a thread
         ((2, 3, 7), range(5, 14, 2)),
         (Above(12), (1, 2, 9)),
         ((1, 2, 6), Above(14)),
