@@ -44,7 +44,7 @@ def make_launch(rng, M, N, K):
 
 EXERCISE = Exercise(
     title="City blocks",
-    task="In a city of square blocks, the way between two points is the sum of |X[i, k] - Y[j, k]| over k. "
+    task="In a city of square blocks, the distance between two points is the sum of |X[i, k] - Y[j, k]| over k. "
     "Write it into D for every point of X and every point of Y.",
     points=4,
     function="distances",
