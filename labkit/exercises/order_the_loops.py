@@ -6,7 +6,7 @@ from labkit.exercises.matmuls import make_loop_launch
 
 def make_launch(rng, M, N, K):
     budget = Budget("misses of the L1 cache", M * N * K // 10, "M * N * K / 10")
-    return make_loop_launch(rng, M, N, K, "A.T @ B", budgets=(budget,) * (min(M, N, K) >= 8))
+    return make_loop_launch(rng, M, N, K, "A.T @ B", budgets=(budget,) * (min(M, K) >= 8 and N >= 40))
 
 
 EXERCISE = Exercise(
