@@ -132,7 +132,8 @@ def judge_in_child(id, text):
     with open(reading, encoding="utf-8") as pipe:
         said = pipe.read()
     _, _, usage = os.wait4(child, 0)
-    return said, usage.ru_utime + usage.ru_stime, usage.ru_maxrss
+    begun_with = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # a fork begins with the memory of its parent
+    return said, usage.ru_utime + usage.ru_stime, max(0, usage.ru_maxrss - begun_with)
 
 
 @pytest.mark.sample(6)

@@ -28,7 +28,7 @@ def test_of_right_answers_alone_it_is_told_that_they_are_the_book_s():
     ledger = Ledger([handed_in("tiled-gemm")], Assessment(), seed=1)
     ledger.add_judgement("a.ipynb", "put-the-barrier-back", Judgement(SOLVED, "Solved."))  # an answer of one line
     ledger.add_judgement("a.ipynb", "write-the-tiled-matmul", Judgement(SOLVED, "Solved."))
-    assert [row.verbatim for row in ledger.grades()] == [False, False, False, True]
+    assert [row.verbatim for row in ledger.grades()] == [False, False, False, True, False]
     ledger.add_judgement("a.ipynb", "write-the-tiled-matmul", Judgement("result", "Wrong."))
     assert not any(row.verbatim for row in ledger.grades())
 

@@ -283,7 +283,7 @@ def test_a_wait_speaks_for_the_lane_that_waits(waits, meet, reads, is_ordered):
     assert bool(races) == (not is_ordered)
     for race in races:
         assert race.array == "box" and race.remedy.startswith("Put `cuda.syncwarp()` after the wait, before line")
-        assert "only another lane of its warp has waited for that" in race.message
+        assert "Only another lane of its warp has waited for that" in race.message
 
 
 WAIT_FOR_A_LANE = """
