@@ -76,7 +76,7 @@ def test_an_answer_stands_in_its_own_cell(notebook):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("<<<<<<< HEAD", "not a notebook"), ("{}", "no list of cells"), ('{"cells": []}', "is gone")]
+    ("text", "said"), [("<<<<<<< HEAD", "conflict markers"), ("{}", "no list of cells"), ('{"cells": []}', "is gone")]
 )
 def test_a_broken_notebook_has_a_reason_for_each_exercise(notebook, text, said):
     rows = [*check_course(COURSE, notebook(text=text))]

@@ -69,6 +69,10 @@ def zeros(*shape, dtype=np.float32):
     return np.zeros(shape, dtype)
 
 
+def whole(*shape):
+    return (floats(*shape) > 0).astype(np.int32)
+
+
 def problem(*sides):
     return gemm.Problem(*sides).operands()
 
@@ -91,12 +95,18 @@ def launches() -> dict:
         "first-gpu-matmul: saxpy": (8, 128, np.float32(3), floats(1000), floats(1000), zeros(1000)),
         "first-gpu-matmul: add": ((3, 5), (16, 16), floats(70, 33), floats(70, 33), zeros(70, 33)),
         "first-gpu-matmul: double": (2, 128, floats(1000), zeros(1000)),
-        "first-gpu-matmul: matmul": ((3, 4), (16, 16), 2.5, *problem(61, 35, 17)),
+        "first-gpu-matmul: generation": (
+            (3, 5),
+            (16, 16),
+            (floats(70, 33) > 0).astype(np.int32),
+            zeros(70, 33, dtype=np.int32),
+        ),
         "tiled-gemm: my_tiled": ((5, 7), (8, 8), *problem(53, 37, 41)),
         "tiled-gemm: no_first_barrier": (1, (8, 8), *problem(8, 8, 24)),
         "tiled-gemm: no_second_barrier": (1, (8, 8), *problem(8, 8, 24)),
         "tiled-gemm: add_rows": (1, 32, np.ones((32, 32), np.float32), zeros(32)),
         "tiled-gemm: two_barriers": ((5, 7), (8, 8), *problem(53, 37, 41)),
+        "tiled-gemm: nearest": (5, 64, floats(2, 300), floats(2, 200), zeros(300)),
         "tiled-gemm: transpose": ((2, 2), (32, 32), floats(61, 45), zeros(45, 61)),
         "tiled-gemm: tuned_matmul": ((2, 3), (16, 16), 2.5, *problem(37, 31, 64)),
         "tiled-gemm: tiled_matmul": ((2, 3), (16, 16), floats(64, 37), floats(64, 31), zeros(37, 31)),

@@ -728,6 +728,7 @@ def test_another_outcome_shows_another_order_from_where_they_part(show, pages):
     assert sentence(page) == kept[1]["say"][1].replace("`", "").replace("**", "")
     line = page.locator(".line.now")
     assert "\u25c2" not in line.inner_text(), "both warps have ended"
+    assert page.locator(".line .at:visible").count() == 0
     page.get_by_label("step back").click()
     assert line.inner_text().endswith("\u25c2 next: warp 0")
 
