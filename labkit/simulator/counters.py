@@ -24,8 +24,9 @@ MAX_WARPS = 32  # per block
 @inner_njit
 def bank_wavefronts(words, lanes, bank_lane, next_lane):
     """Return the wavefronts of `lanes` accesses: the greatest number of distinct words in one bank."""
-    bank_lane[:] = -1
-    depth = np.zeros(32, np.int64)
+    depth = np.empty(32, np.int64)
+    for bank in range(32):  # `np.zeros` takes numba longer to compile
+        bank_lane[bank], depth[bank] = -1, 0
     worst = 0
     for lane in range(lanes):
         word = words[lane]
@@ -97,7 +98,7 @@ def count_shared(flat, first_byte, itemsize, width, elements, mask, all_lanes, i
         min_wavefronts = wavefronts = active = 0
         begin = start
         while begin < stop:
-            end = min(begin + at_once, stop)
+            end = begin + at_once if begin + at_once < stop else stop
             # at most 32 adjacent words are in different banks, whichever lane reads which
             if all_lanes and _extent(flat, begin, end) * itemsize <= 124:
                 min_wavefronts += 1
@@ -105,14 +106,14 @@ def count_shared(flat, first_byte, itemsize, width, elements, mask, all_lanes, i
                 active += end - begin
             else:
                 base = flat[start] - flat[start] % elements if elements > 0 else 0
-                lanes = low = high = 0
+                lanes = low = high = np.int64(0)  # numba would compile what takes a literal twice
                 for lane in range(begin, end):
                     if mask[lane]:
                         word = (first_byte + (flat[lane] - base) * itemsize) // 4
                         if lanes == 0:
                             low = high = word
-                        low = min(low, word)
-                        high = max(high, word)
+                        low = word if word < low else low
+                        high = word if word > high else high
                         words[lanes] = word
                         lanes += 1
                 if lanes:

@@ -72,4 +72,5 @@ class Overflow:
 
     def free(self, firsts):
         """Free the lists that begin at `firsts`."""
-        _free_all(self.entries, firsts)
+        if self.is_kept:
+            _free_all(self.entries, firsts)

@@ -295,7 +295,7 @@ def _forget_overflow(knowledge, cell, kind):
 @inner_njit
 def _keep_race(race, found, element, block, thread, other_block, other_thread, site, missing):
     """Keep one race of an instruction: rather between blocks than warps, rather between warps than lanes."""
-    separation = _separation(block, thread, other_block, other_thread)
+    separation = _separation(block, thread, np.int64(other_block), np.int64(other_thread))
     if found == 0 or separation > _separation(race[1], race[2], race[3], race[4]):
         race[0], race[5], race[6] = element, site, missing
         race[1], race[2], race[3], race[4] = block, thread, other_block, other_thread
