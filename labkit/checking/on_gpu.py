@@ -21,6 +21,7 @@ from labkit.checking.exercise import Exercise
 from labkit.checking.source import python_function
 from labkit.checking.verdict import Verdict
 from labkit.rebinding import names_used_by
+from labkit.simulator.seam import types
 
 TIMEOUT_S = 60
 
@@ -72,8 +73,12 @@ def _write_names(function, parts: dict[str, str]):
         elif hasattr(value, "py_func") and name not in parts:
             _write_names(value.py_func, parts)
             parts[name] = f"@_cuda.jit(device=True)\n{_source_without_decorators(value.py_func)}"
+        elif isinstance(value, types.Type):
+            parts[name] = f"from numba.types import {value} as {name}"
         elif isinstance(value, bool | int | float | str | tuple | np.number):
-            parts[name] = f"{name} = {value.item() if isinstance(value, np.number) else value!r}"
+            value = value.item() if isinstance(value, np.number) else value
+            is_written = not isinstance(value, float) or np.isfinite(value)
+            parts[name] = f"{name} = {value!r}" if is_written else f"{name} = float('{value}')"
 
 
 def _source_without_decorators(function) -> str:

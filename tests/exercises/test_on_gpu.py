@@ -26,11 +26,13 @@ def test_device_functions_and_constants_go_along():
     text = """
 import math as m
 from math import sqrt as root
+from numba import bool_, float32
 FACTOR = np.float32(1)
+HIGHEST = -np.inf
 
 @cuda.jit(device=True)
 def scaled(a, x):
-    return a * x * FACTOR * m.floor(1.5) * root(np.float32(1))
+    return float32(max(HIGHEST, a)) * x * bool_(FACTOR) * m.floor(1.5) * root(np.float32(1))
 
 @cuda.jit
 def saxpy(a, x, y, out):

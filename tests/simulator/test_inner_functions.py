@@ -144,9 +144,29 @@ def test_a_kernel_of_a_factory_reads_its_closure_in_one():
         ("@njit\ndef f(a):\n    return a\nout[i] = f(i)", "no decorator"),
         ("def f():\n    return cuda.shared.array(4, float32)\nout[i] = f()[0]", "in the kernel itself"),
         ("f = lambda a: missing\nout[i] = f(i)", "`missing` is not defined"),
-        ("out[i] = f(i)\nf = lambda a: k\nk = 3", "`k` is read before"),
+        ("out[i] = f(i)\nf = lambda a: k\nk = 3", "first value is in line 6; define this lambda below"),
     ],
 )
 def test_others_are_refused(body, message):
     with pytest.raises(KernelError, match=message):
         run(body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "f = lambda a: a * late\nlate = x[i]\nout[i] = f(2)",
+        "def f(a):\n    return a * late\nlate = x[i]\nout[i] = f(2)",
+    ],
+)
+def test_a_variable_has_a_value_before_an_inner_function_reads_it(body):
+    with pytest.raises(NotImplementedError, match="cell variable"):
+        in_numba(body)
+    what = "`f`" if "def" in body else "this lambda"
+    with pytest.raises(KernelError, match=f"{what} reads `late`, .*; define {what} below that line"):
+        run(body)
+
+
+def test_a_variable_may_have_further_values_below():
+    body = "late = x[i]\nf = lambda a: a * late\nlate += 1\nout[i] = f(2)"
+    assert np.array_equal(run(body).outputs[1], in_numba(body))

@@ -24,7 +24,10 @@ def inner_functions(function: FunctionType, tree: ast.FunctionDef, values: dict[
     """
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
     nodes = [node for node in _right_inside(tree) if isinstance(node, INNER)]
-    made = {node: _made(function, node, _code_of(function.__code__, node, nodes), cells, values) for node in nodes}
+    codes = {node: _code_of(function.__code__, node, nodes) for node in nodes}
+    for node, code in codes.items():
+        _check_order(tree, node, code.co_freevars)
+    made = {node: _made(function, node, code, cells, values) for node, code in codes.items()}
     for name, node in named(tree).items():
         if name in cells:
             cells[name].cell_contents = Device(made[node])
@@ -87,6 +90,21 @@ def _code_of(outer: CodeType, node, nodes) -> CodeType:
     if len(alike) != len(codes):
         raise KernelError("write each function inside a kernel on a line of its own", node.lineno)
     return codes[alike.index(node)]
+
+
+def _check_order(tree, node, names):
+    """Refuse an inner function above the first value of a variable that it reads, as numba does."""
+    values = {argument.arg: 0 for argument in ast.walk(tree.args) if isinstance(argument, ast.arg)}
+    for n in _right_inside(tree):
+        if isinstance(n, ast.FunctionDef) or isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store):
+            name = n.name if isinstance(n, ast.FunctionDef) else n.id
+            values[name] = min(n.lineno, values.get(name, n.lineno))
+    for name in names:
+        if values.get(name, 0) > node.lineno:
+            what = f"`{node.name}`" if isinstance(node, ast.FunctionDef) else "this lambda"
+            line = values[name]
+            message = f"{what} reads `{name}`, whose first value is in line {line}; define {what} below that line"
+            raise KernelError(message, node.lineno)
 
 
 def _made(outer, node, code, cells, values):

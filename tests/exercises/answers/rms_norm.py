@@ -110,7 +110,7 @@ RIGHT = (
         "functions inside",
         (
             "    total = np.float32(0)\n    for i in",
-            "    square = lambda value: value * value\n\n    def scaled(i):\n"
+            "    square = lambda value: value * value\n    scale = np.float32(1)\n\n    def scaled(i):\n"
             "        return shared[i] * scale * weight[i]\n\n    total = np.float32(0)\n    for i in",
         ),
         ("total += value * value", "total += square(value)"),
