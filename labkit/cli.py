@@ -313,7 +313,10 @@ def grade(
     run: Annotated[bool, typer.Option("--run", help="Run the answers in a sandbox too; changes no points.")] = False,
     scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler whose workers judge.")] = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Answers judged at a time; if left out, all cores.")
+        int | None, typer.Option(min=1, help="Answers judged at a time; if left out, as cores and memory allow.")
+    ] = None,
+    shard: Annotated[
+        str | None, typer.Option(help="Only judge the second of eight parts: 2/8. Without it, parts in --out count.")
     ] = None,
 ):
     """Grade notebooks: the exercises of each, from their text, with points and reasons.
@@ -330,6 +333,7 @@ def grade(
     from labkit.grading.course import Course
     from labkit.grading.judging import CannotJudge
     from labkit.grading.reports.terminal import print_grades
+    from labkit.grading.shard import Shard
     from labkit.grading.workers import SchedulerError
 
     absent = [str(path) for path in paths if not path.exists() and not path.is_symlink()]
@@ -339,6 +343,10 @@ def grade(
         collected = paths[0] / FILE
     if deadline and not collected:
         _fail("a deadline needs the times of the commits; give the collected.json of `labkit collect` with --collected")
+    try:
+        part = Shard.parse(shard) if shard else None
+    except ValueError as error:
+        _fail(error)
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -359,8 +367,15 @@ def grade(
                 manual,
                 course.assignment if course else "",
             )
-            how = {"run": run, "scheduler": scheduler, "workers": workers}
-            grades = grading.grade(paths, out, assessment, seed, progress=progress, tell=bar.write, **how)
+            how = {"scheduler": scheduler, "workers": workers, "progress": progress}
+            if part:
+                judged, left = grading.judge_shard(paths, out, part, assessment, seed, **how)
+                bar.write(
+                    f"Part {part}: {judged} answers judged into {out}, {left} left over. Once all parts are there:"
+                )
+                bar.write("run the same without --shard, which puts them together and judges what is left.")
+                return
+            grades = grading.grade(paths, out, assessment, seed, run=run, tell=bar.write, **how)
         except (rosters.RosterError, SchedulerError, CannotJudge) as error:
             _fail(error)
         except OSError as error:

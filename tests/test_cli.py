@@ -117,6 +117,22 @@ def test_grade_prints_and_stores_the_points(monkeypatch, tmp_path):
     assert seen == [([tmp_path / "ada.ipynb"], tmp_path / "grades", grading.Assessment(), 7)]
 
 
+def test_a_shard_is_judged_and_what_to_do_next_is_said(monkeypatch, tmp_path):
+    from labkit.grading import grade as grading
+    from labkit.grading.shard import Shard
+
+    seen = []
+    monkeypatch.setattr(grading, "judge_shard", lambda *asked, **options: seen.append((asked, options)) or (12, 1))
+    command = ["grade", str(tmp_path), "--out", str(tmp_path / "grades"), "--seed", "7", "--workers", "3"]
+    result = invoke(*command, "--shard", "2/8", "--run")
+    assert result.exit_code == 0, result.output
+    assert "Part 2/8: 12 answers judged" in result.output and "run the same without --shard" in result.output
+    (((*_, shard, assessment, seed), options),) = seen
+    assert (shard, assessment, seed, options["workers"]) == (Shard(2, 8), grading.Assessment(), 7, 3)
+    result = invoke(*command, "--shard", "9/8")
+    assert result.exit_code == 1 and "'9/8' is no part of a class" in result.output
+
+
 def test_the_exit_status_says_that_something_is_not_graded(monkeypatch, tmp_path):
     from labkit.course import collect as collecting
     from labkit.grading import grade as grading

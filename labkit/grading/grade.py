@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from labkit.grading.feedback import write_feedback
 from labkit.grading.files import LATE, Found, name_roots, printable_path
 from labkit.grading.grades import Grade
 from labkit.grading.journal import Journal
+from labkit.grading.judge import Judgement
 from labkit.grading.judging import CELL_TIMEOUT_S, Limits, judge_tasks
 from labkit.grading.ledger import HandedIn, Ledger
 from labkit.grading.rebuild import read_chapters, read_setups
@@ -19,6 +21,7 @@ from labkit.grading.reports.tables import make_csv
 from labkit.grading.roster import identify_student
 from labkit.grading.sandbox import explain_missing
 from labkit.grading.second_pass import run_as_programs
+from labkit.grading.shard import Shard
 from labkit.grading.similar import Group, find_similar
 from labkit.grading.submission import find_submissions, read_submission, refuse_file
 from labkit.grading.trusted import Task
@@ -59,7 +62,7 @@ def grade(
 ) -> list[Grade]:
     """Grade notebooks, or folders of them, and keep the reports in `out` up to date meanwhile.
 
-    Answers that an earlier run with the same seed judged in `out` are not judged again.
+    Answers that an earlier run, or shards, with the same seed judged in `out` are not judged again.
 
     Parameters
     ----------
@@ -70,7 +73,7 @@ def grade(
     scheduler
         Address of the scheduler of a Dask cluster, whose workers judge; if None, the cores of this machine.
     workers
-        Number of kernels at a time on this machine; if None, one per core that this process may use.
+        Number of kernels at a time on this machine; if None, as many as cores and memory of this process allow.
     run
         Run the answers as code too, in a sandbox, which changes no points.
     progress
@@ -79,49 +82,17 @@ def grade(
         Called with a sentence on folders that are left out, and on students who are not on the roster.
     """
     assessment = assessment or Assessment()
-    out.mkdir(parents=True, exist_ok=True)
-    journal = Journal(out, seed, paths)
-    found, book_solutions = find_submissions(paths)
-    for folder in dict.fromkeys(path.parent for path in book_solutions):
-        tell(f"Left out: the book's own solutions in {printable_path(folder)}")
-    files = read_files(found, paths, assessment)
-    strays = sorted({file.student for file in files} - assessment.students.keys())
-    if assessment.students and strays:
-        tell(f"Not on the roster, and graded all the same: {', '.join(strays)}")
-    for collected in assessment.collected.values():
-        if not collected.fetched and (collected.student in assessment.students or not assessment.students):
-            tell(str(collected))
-    if any(file.is_late for file in files) and not assessment.deadline:
-        tell("Late commits were collected, and without a deadline they count in full.")
-    ledger = Ledger(files, assessment, journal.seed)
-    ledger.grades()  # refuses points by hand that name no row here, and not after an hour of judging
-    chapters = read_chapters()
-    setups = {chapter: read_setups(chapters[chapter]) for chapter in chapters}
-    tasks, digests = [], {}
-    for file in files:
-        for task in _make_tasks(file):
-            done = set()
-            for id in task.answers:
-                digests[task.file, id] = digest = journal.digest(setups[task.chapter], task.answers, id)
-                if judgement := journal.judgement(digest):
-                    ledger.add_judgement(task.file, id, judgement)
-                if judgement or not assessment.grades(id):
-                    done.add(id)
-            tasks.append(replace(task, done=frozenset(done)))
+    handed_in = _Class(paths, out, assessment, seed, tell)
+    files, ledger = handed_in.files, handed_in.ledger
     reporter = _Reporter(ledger, out, files)
-    waiting = [task for task in tasks if task.pending]
     with start_workers(scheduler, workers) as (executor, num_workers):
-        limits = Limits(journal.seed, cell_timeout_s)
         progress(*ledger.progress)
-        for task, id, judgement in judge_tasks(waiting, setups, limits, executor, num_workers):
-            ledger.add_judgement(task.file, id, judgement)
-            if judgement is not None:
-                journal.add(digests[task.file, id], judgement)
+        for _ in handed_in.judge(handed_in.tasks, cell_timeout_s, executor, num_workers):
             progress(*ledger.progress)
             reporter.write_if_due()
         reporter.remark = explain_missing() if run else ""
         if run and not reporter.remark:
-            for name, id, result in run_as_programs(tasks, chapters, executor):
+            for name, id, result in run_as_programs(handed_in.tasks, handed_in.chapters, executor):
                 ledger.add_run(name, id, result)
                 reporter.write_if_due()
     answers = ((file.student, file.submission.answers) for file in files)
@@ -130,6 +101,100 @@ def grade(
     if logs := read_work_logs(paths, [*assessment.students, *assessment.collected]):
         replace_file(out / WORK_FILE, make_csv(list(map(asdict, logs)), list(Attempts.__dataclass_fields__)))
     return grades
+
+
+def judge_shard(
+    paths: list[Path],
+    out: Path,
+    shard: Shard,
+    assessment: Assessment | None = None,
+    seed: int | None = None,
+    *,
+    scheduler: str | None = None,
+    workers: int | None = None,
+    progress: Callable[[int, int], None] = lambda done, of: None,
+) -> tuple[int, int]:
+    """Judge one part of the same files, in as many processes or on as many machines as there are parts.
+
+    No report is written: `grade` does so where the judgements of all parts stand in `out`, and judges what is missing.
+
+    Returns
+    -------
+    judged, open
+        The numbers of answers that were judged now, and of those that have no judgement still.
+    """
+    handed_in = _Class(paths, out, assessment or Assessment(), seed, shard=shard)
+    tasks = shard.take(handed_in.tasks)
+    total, judged = sum(len(task.pending) for task in tasks), 0
+    with start_workers(scheduler, workers) as (executor, num_workers):
+        progress(0, total)
+        for done, judgement in enumerate(handed_in.judge(tasks, CELL_TIMEOUT_S, executor, num_workers), 1):
+            judged += judgement is not None
+            progress(done, total)
+    return judged, total - judged
+
+
+class _Class:
+    """All that was handed in, with what is known of it."""
+
+    def __init__(
+        self,
+        paths: list[Path],
+        out: Path,
+        assessment: Assessment,
+        seed: int | None,
+        tell: Callable[[str], None] = lambda sentence: None,
+        shard: Shard | None = None,
+    ):
+        out.mkdir(parents=True, exist_ok=True)
+        self.journal = Journal(out, seed, paths, shard)
+        found, book_solutions = find_submissions(paths)
+        for folder in dict.fromkeys(path.parent for path in book_solutions):
+            tell(f"Left out: the book's own solutions in {printable_path(folder)}")
+        self.files = read_files(found, paths, assessment)
+        for sentence in _find_oddities(self.files, assessment):
+            tell(sentence)
+        self.ledger = Ledger(self.files, assessment, self.journal.seed)
+        self.ledger.grades()  # refuses points by hand that name no row here, and not after an hour of judging
+        self.chapters = read_chapters()
+        self.setups = {chapter: read_setups(self.chapters[chapter]) for chapter in self.chapters}
+        self.digests: dict[tuple[str, str], str] = {}  # by file and exercise
+        self.tasks = [self._leave_out_known(task) for file in self.files for task in _make_tasks(file)]
+
+    def _leave_out_known(self, task: Task) -> Task:
+        """Mark the answers that are judged already, or not graded here, as done."""
+        done = set()
+        for id in task.answers:
+            digest = self.journal.digest(self.setups[task.chapter], task.answers, id)
+            self.digests[task.file, id] = digest
+            if judgement := self.journal.judgement(digest):
+                self.ledger.add_judgement(task.file, id, judgement)
+            if judgement or not self.ledger.assessment.grades(id):
+                done.add(id)
+        return replace(task, done=frozenset(done))
+
+    def judge(
+        self, tasks: list[Task], cell_timeout_s: float, executor: Executor, num_workers: int
+    ) -> Iterator[Judgement | None]:
+        """Judge what is left of the tasks; yield each judgement when it stands in ledger and journal."""
+        waiting, limits = [task for task in tasks if task.pending], Limits(self.journal.seed, cell_timeout_s)
+        for task, id, judgement in judge_tasks(waiting, self.setups, limits, executor, num_workers):
+            self.ledger.add_judgement(task.file, id, judgement)
+            if judgement is not None:
+                self.journal.add(self.digests[task.file, id], judgement)
+            yield judgement
+
+
+def _find_oddities(files: list[HandedIn], assessment: Assessment) -> Iterator[str]:
+    """Yield sentences for the teacher on what may be a mistake of theirs."""
+    strays = sorted({file.student for file in files} - assessment.students.keys())
+    if assessment.students and strays:
+        yield f"Not on the roster, and graded all the same: {', '.join(strays)}"
+    for collected in assessment.collected.values():
+        if not collected.fetched and (collected.student in assessment.students or not assessment.students):
+            yield str(collected)
+    if any(file.is_late for file in files) and not assessment.deadline:
+        yield "Late commits were collected, and without a deadline they count in full."
 
 
 def _make_tasks(file: HandedIn) -> Iterator[Task]:

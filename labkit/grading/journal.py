@@ -14,32 +14,42 @@ from labkit import places
 from labkit.grading.files import printable_path
 from labkit.grading.judge import Judgement
 from labkit.grading.roster import RosterError
+from labkit.grading.shard import Shard
 
 FILE = "judgements.jsonl"
+FILES = "judgements*.jsonl"  # those of shards too
 
 
 class Journal:
-    """The judgements of a folder of grades; the seed is that of its last run unless another one is given.
+    """The judgements of a folder of grades, of all shards that wrote there; new ones go into one file.
+
+    Parameters
+    ----------
+    seed
+        If None, that of the last run, or a random one.
+    shard
+        The part of the class that is judged; if None, the whole.
 
     Raises
     ------
     RosterError
-        The folder has grades of other paths, which would be lost.
+        The folder has grades of other paths, which would be lost, or the shards have no common seed.
     """
 
-    def __init__(self, folder: Path, seed: int | None = None, paths: Iterable[Path] = ()):
-        self.path = folder / FILE
+    def __init__(self, folder: Path, seed: int | None = None, paths: Iterable[Path] = (), shard: Shard | None = None):
+        self.path = folder / (f"judgements-{shard.number}-of-{shard.count}.jsonl" if shard else FILE)
         self.judgements: dict[str, dict] = {}  # by digest
-        self.seed: Any = seed
         own_paths, earlier_paths = sorted(str(path.absolute()) for path in paths), None
-        for line in self._lines():
-            earlier_paths = line.get("of", earlier_paths)
-            if seed is None:
-                self.seed = line.get("seed", self.seed)
-            if "answer" in line:
-                self.judgements[line["answer"]] = line["judgement"]
-        if self.seed is None:
-            self.seed = randbits(32)
+        seeds: dict[str, int] = {}  # by file
+        for path in sorted(folder.glob(FILES)):
+            for line in _read_lines(path):
+                if path == self.path:
+                    earlier_paths = line.get("of", earlier_paths)
+                if "seed" in line:
+                    seeds[path.name] = line["seed"]
+                if "answer" in line:
+                    self.judgements[line["answer"]] = line["judgement"]
+        self.seed: Any = _choose_seed(folder, seeds, shard) if seed is None else seed
         if earlier_paths not in (None, own_paths):
             others = ", ".join(map(printable_path, earlier_paths))
             raise RosterError(
@@ -65,16 +75,6 @@ class Journal:
         content = json.dumps([self.seed, _hash_package(), list(setups), cells])
         return hashlib.sha256(content.encode()).hexdigest()
 
-    def _lines(self):
-        """Yield the complete lines; the last may have been cut off."""
-        if self.path.exists():
-            for line in self.path.read_text(encoding="utf-8").splitlines(keepends=True):
-                if line.endswith("\n"):
-                    try:
-                        yield json.loads(line)
-                    except ValueError:
-                        continue
-
     def _append(self, line):
         start = "\n" if self._is_cut_off() else ""
         with self.path.open("a", encoding="utf-8") as file:
@@ -88,6 +88,26 @@ class Journal:
         with self.path.open("rb") as file:
             file.seek(-1, os.SEEK_END)
             return file.read() != b"\n"
+
+
+def _read_lines(path):
+    """Yield the complete lines; the last may have been cut off, or another process is writing it."""
+    for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
+        if line.endswith("\n"):
+            try:
+                yield json.loads(line)
+            except ValueError:
+                continue
+
+
+def _choose_seed(folder, seeds, shard):
+    """Return the seed of the earlier runs."""
+    if len({*seeds.values()}) > 1:
+        told = ", ".join(f"{seed} ({name})" for name, seed in seeds.items())
+        raise RosterError(f"the judgements in {folder} have several seeds, {told}: choose one with --seed")
+    if shard and not seeds:
+        raise RosterError("all parts of a class need the same seed: give each the same --seed, such as --seed 20261130")
+    return next(iter(seeds.values()), randbits(32))
 
 
 @cache
