@@ -127,7 +127,8 @@ def _explain_ratio(output, expected) -> list[str]:
         return []
     with np.errstate(invalid="ignore"):
         ratios = output / expected.value
-    if not np.ptp(ratios) < SMALL_ERROR * abs(ratios.flat[0]):
+        spread = np.ptp(ratios)
+    if not spread < SMALL_ERROR * abs(ratios.flat[0]):
         return []
     ratio = float(np.median(ratios))
     is_opposite = abs(ratio + 1) < SMALL_ERROR
