@@ -119,7 +119,9 @@ def _find_undefined_name(function, statements):
         if reads:
             first = min(reads, key=lambda node: (node.lineno, node.col_offset))
             advice = suggest_import(first.id)
-            if not advice:
+            if first.id in _imported_names(statements):
+                advice = ": the cell imports it from where grading imports nothing; do without it"
+            elif not advice:
                 defined = {name.lower(): name for name in [*reader.__globals__, *reader.__code__.co_varnames]}
                 close = difflib.get_close_matches(first.id.lower(), defined, 1)
                 advice = f" (did you mean `{defined[close[0]]}`?)" if close else suggest_name(first.id)
@@ -128,6 +130,11 @@ def _find_undefined_name(function, statements):
             message = f"Line {first.lineno}: `{first.id}` is not defined{advice}."
             return Unreadable("refused", message, first.lineno)
     return None
+
+
+def _imported_names(statements):
+    imports = [node for node in statements if isinstance(node, ast.Import | ast.ImportFrom)]
+    return {alias.asname or alias.name for node in imports for alias in node.names}
 
 
 def bound_names(statement: ast.stmt) -> set[str]:

@@ -14,6 +14,7 @@ from labkit.checking.unwritten import is_computed_from_unwritten, is_unwritten
 from labkit.ladder import Expected
 
 SMALL_ERROR = 1e-3  # of the largest value: that of a rounding, not of a wrong term
+USUAL_ERROR = 0.1  # of an element, at which half of the rounded ones differ less
 
 
 @dataclass(frozen=True)
@@ -111,9 +112,11 @@ def _explain_values(name, output, expected, wrong, first) -> list[str]:
             ]
         return ["NaN comes of infinity - infinity, infinity / infinity and 0 * infinity, and of memory never written."]
     largest = np.abs(expected.value[np.isfinite(expected.value)]).max(initial=0)
-    with np.errstate(invalid="ignore", over="ignore"):
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         errors = np.abs(output.astype(np.float64) - expected.value)[wrong]
-    if np.issubdtype(output.dtype, np.floating) and (errors < SMALL_ERROR * largest).all():
+        usual = np.median(errors / np.abs(expected.value[wrong]))  # small beside the element itself, too
+    is_float = np.issubdtype(output.dtype, np.floating)
+    if is_float and usual < USUAL_ERROR and (errors < SMALL_ERROR * largest).all():
         return ["The errors are below 0.1%: look for a value that is rounded too early."]
     return _explain_ratio(output, expected)
 
@@ -124,7 +127,8 @@ def _explain_ratio(output, expected) -> list[str]:
         return []
     with np.errstate(invalid="ignore"):
         ratios = output / expected.value
-    if not np.ptp(ratios) < SMALL_ERROR * abs(ratios.flat[0]):
+        spread = np.ptp(ratios)
+    if not spread < SMALL_ERROR * abs(ratios.flat[0]):
         return []
     ratio = float(np.median(ratios))
     is_opposite = abs(ratio + 1) < SMALL_ERROR

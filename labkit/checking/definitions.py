@@ -31,6 +31,9 @@ _OPERATORS = {
     ast.Pow: operator.pow,
     ast.LShift: operator.lshift,
     ast.RShift: operator.rshift,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
     ast.USub: operator.neg,
 }
 _MATH_FUNCTIONS = {math.ceil, math.floor, math.sqrt, math.exp, math.log, math.log2, math.gcd}

@@ -12,8 +12,9 @@ from labkit.simulator.disturbance import SHARED_LOADS
 BM, BN, BK, TM, TN = 32, 32, 8, 4, 4
 
 
-def make_launch(rng, M, N, K):
-    X, Y = (rng.integers(-99, 100, (points, K)).astype(np.float32) for points in (M, N))  # whole: sums are exact
+def make_launch(rng, M, N, K, unit=1.0):
+    """Coordinates are whole multiples of `unit`, a power of two: sums are exact."""
+    X, Y = (np.float32(unit) * rng.integers(-99, 100, (points, K)).astype(np.float32) for points in (M, N))
     exact = np.abs(X[:, None] - Y).sum(2, dtype=np.float64)
     tiles = -(-M // BM) * -(-N // BN) * -(-K // BK)
     terms = tiles * BM * BN * BK
@@ -25,7 +26,7 @@ def make_launch(rng, M, N, K):
         lambda disturbed: [Expected(disturbed.factor * exact, np.zeros_like(exact))],  # the shift cancels
     )
     return Launch(
-        label=f"{M} and {N} points of {K} coordinates",
+        label=f"{M} and {N} points of {K} coordinates" + (f", multiples of {unit:.2g}" if unit > 1 else ""),
         args=(X, Y, unwritten_array((M, N))),
         outputs={2: Expected(exact, np.zeros_like(exact))},
         grid=grid_for((N, M), (BN, BM)),
@@ -50,5 +51,5 @@ EXERCISE = Exercise(
     function="distances",
     make_launch=make_launch,
     sizes=((64, 96, 48), (37, 43, 21)),  # M, N, K; the second is ragged
-    random_sizes=RANDOM_SIZES,
+    random_sizes=(*RANDOM_SIZES, ((3, 9), (5, 33), (9, 11), (2.0**70,))),  # squares of the last are infinite
 )

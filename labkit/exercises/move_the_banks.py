@@ -2,13 +2,20 @@
 
 from labkit.checking import NO_ARITHMETIC, Above, Budget, Duty, Exercise, Launch, unwritten_array
 from labkit.checking.budget import SHARED_BYTES
-from labkit.exercises.problems import depends_on_tile, exchanged_among_threads, expect, last_block_size, random_matrix
+from labkit.exercises.problems import (
+    depends_on_tile,
+    exchanged_among_threads,
+    expect,
+    last_block_size,
+    random_matrix,
+    with_zeros,
+)
 
 BM, BK = 64, 8
 
 
 def make_launch(rng, rows, columns):
-    A = random_matrix(rng, rows, columns)
+    A = with_zeros(random_matrix(rng, rows, columns))
     grid = -(-columns // BK), -(-rows // BM)
     last_elements = last_block_size(rows, BM) * last_block_size(columns, BK)
     few_sectors = Duty("sectors loaded", 0, "2 for the BK neighbours of each row", at_most=2 * rows * grid[0])

@@ -3,7 +3,7 @@
 import numpy as np
 
 from labkit.checking import Above, Budget, Exercise, Launch, Mistake, unwritten_array
-from labkit.exercises.problems import EPS, expect, grid_for, last_block_size, shared_among_threads
+from labkit.exercises.problems import EPS, expect, grid_for, last_block_size, shared_among_threads, with_zeros
 from labkit.ladder import Expected
 from labkit.table import count_text
 
@@ -11,7 +11,7 @@ PER_THREAD = 4
 
 
 def make_launch(rng, size, threads):
-    x = rng.standard_normal(size, np.float32)
+    x = with_zeros(rng.standard_normal(size, np.float32))
     sectors = -(-size // 8)
     index, grid = np.arange(size), grid_for((size,), (PER_THREAD * threads,))
     end = (grid[0] + PER_THREAD - 1) * threads  # of blocks that overlap

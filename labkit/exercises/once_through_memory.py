@@ -4,14 +4,14 @@ import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import ACTIVE_THREADS
-from labkit.exercises.problems import EPS, random_matrix
+from labkit.exercises.problems import EPS, random_matrix, with_zeros
 from labkit.ladder import Expected
 
 WARP = 32
 
 
 def make_launch(rng, M, N):
-    X, Y = random_matrix(rng, M, N), random_matrix(rng, M, N)
+    X, Y = with_zeros(random_matrix(rng, M, N)), random_matrix(rng, M, N)
     pairs = ((X, Y), (X, X), (Y, Y))
     products = np.stack([a.astype(np.float64) * b for a, b in pairs])
 

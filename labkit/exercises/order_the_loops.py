@@ -22,6 +22,7 @@ EXERCISE = Exercise(
         (range(9, 12), range(49, 56), range(601, 640, 2)),
         (Above(640), (1, 2, 3), (1, 5, 7)),
         ((1,), Above(56), Above(640)),
+        ((2, 3), (5, 41), (0,)),  # sums of no products
     ),
     machine="cpu",
 )

@@ -16,7 +16,7 @@ WHY = "take a number from a neighbour's hand in each round"
 def make_launch(rng, rounds):
     x, before = rng.standard_normal(THREADS, np.float32), np.arange(THREADS) - rounds
     return Launch(
-        label=f"{THREADS} threads, {rounds} round{'s' if rounds > 1 else ''}",
+        label=f"{THREADS} threads, {rounds} round{'s' if rounds != 1 else ''}",
         args=(x, unwritten_array((THREADS,)), rounds),
         outputs={1: expect(np.roll(x, rounds).astype(np.float64))},
         grid=(1,),

@@ -20,6 +20,12 @@ def random_matrix(rng: np.random.Generator, rows: int, columns: int) -> Float32[
     return rng.standard_normal((rows, columns), np.float32)
 
 
+def with_zeros(X: Float32[np.ndarray, "..."]) -> Float32[np.ndarray, "..."]:
+    """Make one element in 29 a zero, so that an answer that leaves zeros out shows."""
+    X.reshape(-1)[3::29] = 0
+    return X
+
+
 def expect_product(A: Float32[np.ndarray, "M K"], B: Float32[np.ndarray, "K N"]) -> Expected:
     """Expect A @ B within K * eps * |A||B|, which bounds a float32 sum of K products in any order."""
     return Expected(oracle(A, B), error_bound(A, B))

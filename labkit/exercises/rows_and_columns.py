@@ -6,11 +6,18 @@ from math import prod
 import numpy as np
 
 from labkit.checking import Above, Budget, Exercise, Launch, Mistake, unwritten_array
-from labkit.exercises.problems import expect, grid_for, one_thread_per_element, random_matrix, swap_rows_and_columns
+from labkit.exercises.problems import (
+    expect,
+    grid_for,
+    one_thread_per_element,
+    random_matrix,
+    swap_rows_and_columns,
+    with_zeros,
+)
 
 
 def make_launch(rng, rows, columns, *block):
-    A, B = random_matrix(rng, rows, columns), random_matrix(rng, rows, columns)
+    A, B = with_zeros(random_matrix(rng, rows, columns)), random_matrix(rng, rows, columns)
     grid = grid_for((columns, rows), block)
     warps = prod(grid) * -(-prod(block) // 32)
     launch = Launch(

@@ -4,7 +4,7 @@ import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Dependence, Exercise, Launch, unwritten_array
 from labkit.checking.budget import BARRIERS
-from labkit.exercises.problems import grid_for, last_block_size, shared_among_threads
+from labkit.exercises.problems import EPS, grid_for, last_block_size, shared_among_threads
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import SHARED_LOADS
 
@@ -12,8 +12,9 @@ TILE = 64
 NEAREST, FARTHEST = 30, 99  # coordinates of Q, so that a ghost at the origin is nearer to some of P
 
 
-def make_launch(rng, M, N):
+def make_launch(rng, M, N, away=0):
     Q = (rng.integers(NEAREST, FARTHEST + 1, (2, N)) * rng.choice((-1, 1), (2, N))).astype(np.float32)
+    Q += np.float32([[away], [-away]])
     P = rng.integers(-FARTHEST, FARTHEST + 1, (2, M)).astype(np.float32)
     close = rng.random(M) < 0.5
     P[:, close] = Q[:, rng.integers(N, size=close.sum())] + rng.integers(-2, 3, (2, close.sum()))
@@ -21,12 +22,12 @@ def make_launch(rng, M, N):
     blocks, tiles = -(-M // TILE), -(-N // TILE)
 
     def expected(points):
-        """Whole numbers, and few digits: exact in float32."""
+        """Whole numbers, and few digits, unless Q is far away: exact in float32."""
         squares = ((P[:, :, None].astype(float) - points[:, None]) ** 2).sum(0).min(1)
-        return Expected(squares, np.zeros(M))
+        return Expected(squares, 4 * EPS * squares * bool(away))
 
     return Launch(
-        label=f"{M} points, the nearest of {N}",
+        label=f"{M} points, the nearest of {N}" + (f" around ({away}, -{away})" if away else ""),
         args=(P, Q, unwritten_array((M,))),
         outputs={2: expected(Q)},
         grid=grid_for((M,), (TILE,)),
@@ -64,5 +65,6 @@ EXERCISE = Exercise(
         (range(65, 127), range(65, 127)),
         ((1, 2), Above(192)),
         (Above(150), (1, 3, 63)),
+        ((70, 90), (65, 67), (30_000,)),  # what is far away for other points is near here; squares lose digits
     ),
 )

@@ -1,13 +1,13 @@
 """A transpose in loops, which uses no element twice and must use each cache line up."""
 
 from labkit.checking import Above, Budget, Exercise, Launch, unwritten_array
-from labkit.exercises.problems import expect, random_matrix
+from labkit.exercises.problems import expect, random_matrix, with_zeros
 
 SET = 1024  # elements after which lines fall into the same set of L1, here and up to two elements away
 
 
 def make_launch(rng, M, N):
-    A = random_matrix(rng, M, N)
+    A = with_zeros(random_matrix(rng, M, N))
     budget = Budget("misses of the L1 cache", M * N // 4, "M * N / 4")
     return Launch(
         label=f"A {M} x {N}",

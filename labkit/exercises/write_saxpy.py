@@ -3,7 +3,7 @@
 import numpy as np
 
 from labkit.checking import Above, Budget, Exercise, Launch, Mistake, unwritten_array
-from labkit.exercises.problems import EPS, grid_for, one_thread_per_element
+from labkit.exercises.problems import EPS, grid_for, one_thread_per_element, with_zeros
 from labkit.ladder import Expected
 from labkit.table import count_text
 
@@ -11,6 +11,7 @@ from labkit.table import count_text
 def make_launch(rng, size, threads, a):
     a = np.float32(a)
     x, y = rng.standard_normal((2, size), np.float32)
+    x = with_zeros(x)
     product = a.astype(float) * x.astype(float)
     bound = 2 * EPS * (np.abs(product) + np.abs(y))
 

@@ -67,6 +67,12 @@ def test_a_constant_of_another_cell_is_named_with_the_line_to_write():
     assert "<code>ZERO = np.float32(0.0)</code>" in verdict._repr_html_()
 
 
+def test_a_name_that_the_cell_imports_in_vain_is_said_to_be_imported():
+    text = "from sys import maxsize\n\n\n" + cell("write-saxpy").replace("+ y[i]", "+ y[i] + 0 * maxsize")
+    problem = checked("write-saxpy", text).grading_problem
+    assert "`maxsize` is not defined: the cell imports it from where grading imports nothing" in problem
+
+
 def test_a_constant_that_only_running_the_cell_tells_is_named_with_its_value():
     verdict = checked("write-saxpy", "ZERO = sum([])\n\n\n" + SAXPY)
     assert "Line 1, `ZERO = sum([])`: the value of `ZERO` is not known" in verdict.grading_problem

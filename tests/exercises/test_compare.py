@@ -86,6 +86,13 @@ def test_small_errors_are_said_to_be_of_rounding(launch):
     assert "rounded too early" not in compared(launch, VALUE * 1.01).message
 
 
+def test_a_small_element_that_is_wrong_is_no_rounding():
+    value = np.array([4.0, 9e9])
+    launch = Launch("a launch", (unwritten_array((2,)),), {0: expect(value)})
+    wrong = find_wrong_output(launch, ["out"], [np.array([2, 9e9], np.float32)])
+    assert "rounded too early" not in wrong.message
+
+
 @pytest.mark.parametrize(("factor", "said"), [(-1, " opposite sign."), (1.5, " 1.5 times as large as it should be.")])
 def test_one_factor_by_which_all_values_are_wrong_is_named(launch, factor, said):
     assert said in compared(launch, factor * VALUE).message

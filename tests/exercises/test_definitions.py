@@ -19,6 +19,11 @@ def test_constants_are_computed_from_numbers():
     assert (found["TILE"], found["SIZE"], found["MASK"], found["HALF"]) == (16, (16, 17), 0xFFFFFFFF, 1 / 16)
 
 
+def test_constants_are_computed_from_bits():
+    found = constants("TILE = 32\nODD = TILE | 1\nOTHER = TILE ^ 33\nLOW = 0xFF & 15")
+    assert (found["ODD"], found["OTHER"], found["LOW"]) == (33, 1, 15)
+
+
 @pytest.mark.parametrize(
     "value",
     [

@@ -93,6 +93,8 @@ WRONG = (
     wrong("a NaN in C taken for 0", ("        if beta == 0:", "        if C[row, col] != C[row, col]:")),
     wrong("alpha of 1 where beta is 0", ("C[row, col] = alpha * total\n", "C[row, col] = total\n")),
     wrong("the longest sum that is published", ("range(0, K, TILE)", "range(0, min(K, 64), TILE)")),
+    wrong("a tiny beta taken for 0", ("if beta == 0:", "if abs(beta) < np.float32(1e-6):")),
+    wrong("nothing where K is 0", ("    if row < M and col < N:", "    if row < M and col < N and K > 0:")),
 )
 
 SHORTCUTS = (

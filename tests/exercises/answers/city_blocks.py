@@ -96,6 +96,11 @@ WRONG = (
         "no way longer than 199 blocks", ("D[row, col] = sums[i, j]", "D[row, col] = min(sums[i, j], np.float32(9000))")
     ),
     wrong("an even number of points", ("if row < M and col", "if row < M // 2 * 2 and col")),
+    wrong(
+        "the root of a square",
+        ("BM, BN, BK, TM, TN =", "import math\n\nBM, BN, BK, TM, TN ="),
+        ("abs(own_x[i] - own_y[j])", "math.sqrt((own_x[i] - own_y[j]) * (own_x[i] - own_y[j]))"),
+    ),
 )
 
 SHORTCUTS = (

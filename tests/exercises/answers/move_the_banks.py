@@ -98,6 +98,14 @@ WRONG = (
         ("        if top + t < A.shape[0]", "        if top + t < min(A.shape[0], 190)"),
     ),
     wrong("an even number of rows", ("        if top + t < A.shape[0]", "        if top + t < A.shape[0] // 2 * 2")),
+    wrong(
+        "zeros left out",
+        (
+            "            T[start + k, top + t] = tile[k, t ^ k * 4]",
+            "            value = tile[k, t ^ k * 4]\n            if value != 0:\n"
+            "                T[start + k, top + t] = value",
+        ),
+    ),
 )
 
 SHORTCUTS = (

@@ -69,6 +69,10 @@ WRONG = (
     wrong("the elements that are published", ("if i < x.size:", "if i < min(x.size, 2000):")),
     wrong("an even number of elements", ("if i < x.size:", "if i < x.size // 2 * 2:")),
     wrong("blocks of 64", ("j * cuda.blockDim.x", "j * 64")),
+    wrong(
+        "zeros left out",
+        ("            out[i] = value + value", "            if value != 0:\n                out[i] = value + value"),
+    ),
 )
 
 SHORTCUTS = (

@@ -106,6 +106,10 @@ WRONG = (
     wrong("the columns that are published", ("range(lane, X.shape[1], 32)", "range(lane, min(X.shape[1], 200), 32)")),
     wrong("an even number of columns", ("range(lane, X.shape[1], 32)", "range(lane, X.shape[1] // 2 * 2, 32)")),
     wrong("the rows that are published", ("    if lane == 0:", "    if lane == 0 and row < 20:")),
+    wrong(
+        "nothing where x is 0",
+        ("        xy += x * y\n", "        if x == 0:\n            continue\n        xy += x * y\n"),
+    ),
 )
 
 SHORTCUTS = (

@@ -41,12 +41,21 @@ RIGHT = (
     ),
     right("a width from the ceiling", ("WIDTH = TILE + 1", "import math\nWIDTH = math.ceil(TILE * 33 / 32)")),
     right("a width in steps", ("WIDTH = TILE + 1", "WIDTH = TILE\nWIDTH += 1")),
+    right("the width by a bit", ("WIDTH = TILE + 1", "WIDTH = TILE | 1")),
+    right("the width by an exclusive or", ("WIDTH = TILE + 1", "WIDTH = TILE ^ 1")),
 )
 
 WRONG = (
     wrong("the rows that are published", ("row < T.shape[0]", "row < min(T.shape[0], 136)")),
     wrong("an even number of columns", ("col < T.shape[1]", "col < T.shape[1] // 2 * 2")),
     wrong("wide enough for the columns alone", ("WIDTH = TILE + 1", "WIDTH = 31")),
+    wrong(
+        "zeros left out",
+        (
+            "        T[row, col] = tile[x, y]",
+            "        value = tile[x, y]\n        if value != 0:\n            T[row, col] = value",
+        ),
+    ),
 )
 
 SHORTCUTS = (

@@ -39,6 +39,13 @@ WRONG = (
     wrong("the columns that are published", ("col < C.shape[1]", "col < min(C.shape[1], 140)")),
     wrong("an even number of columns", ("col < C.shape[1]", "col < C.shape[1] // 2 * 2")),
     wrong("at least two rows", ("row < C.shape[0]", "row < max(C.shape[0], 2)")),
+    wrong(
+        "nothing where A is 0",
+        (
+            "        C[row, col] = A[row, col] + B[row, col]",
+            "        a = A[row, col]\n        if a != 0:\n            C[row, col] = a + B[row, col]",
+        ),
+    ),
 )
 
 SHORTCUTS = (

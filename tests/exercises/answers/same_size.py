@@ -122,6 +122,13 @@ WRONG = (
     wrong("square filters", ("(Q - 1) * stride + S - W", "(Q - 1) * stride + R - W")),
     wrong("the channels that are published", ("range(C)", "range(min(C, 3))"), ("range(R)", "range(min(R, 4))")),
     wrong("the rows that are published", ("if p < P", "if p < min(P, 12)")),
+    wrong(
+        "rows that are too many taken for zeros", ("max(0, (P - 1) * stride + R - H)", "abs((P - 1) * stride + R - H)")
+    ),
+    wrong(
+        "no more zeros above than rows",
+        ("max(0, (P - 1) * stride + R - H) // 2", "min(H - 1, max(0, (P - 1) * stride + R - H) // 2)"),
+    ),
 )
 
 SHORTCUTS = (

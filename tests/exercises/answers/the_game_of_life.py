@@ -129,6 +129,7 @@ WRONG = (
         ("rows, columns = board.shape", "rows, columns = min(board.shape[0], 24), board.shape[1]"),
     ),
     wrong("boards of three rows and more", (_ROWS, "range(max(row - 1, 0), min(row + 2, max(rows, 2)))")),
+    wrong("boards of two columns and more", ("1 if living == 3 or", "0 if columns < 2 else 1 if living == 3 or")),
 )
 
 SHORTCUTS = (

@@ -156,6 +156,22 @@ WRONG = (
     wrong("two blocks", ("i, t = cuda.grid(1)", "i, t = cuda.grid(1) % 192")),
     wrong("far, but not far enough", ("np.float32(np.inf)", "np.float32(99)")),
     wrong("an even number of points", ("inside = start + t < N", "inside = start + t < max(N // 2 * 2, 1)")),
+    wrong("no distance beyond a thousand million", ("    best = far", "    best = np.float32(1e9)")),
+    wrong(
+        "far from the points near the origin",
+        ("Q[0, start + t] if inside else far", "Q[0, start + t] if inside else np.float32(1e4)"),
+        ("Q[1, start + t] if inside else far", "Q[1, start + t] if inside else np.float32(1e4)"),
+    ),
+    wrong(
+        "squares that lose the digits of a difference",
+        (
+            _BEST,
+            """            if start + j < N:
+                u, v = tile[0, j], tile[1, j]
+                best = min(best, x * x + y * y + u * u + v * v - np.float32(2) * (x * u + y * v))
+""",
+        ),
+    ),
 )
 
 SHORTCUTS = (shortcut("points by shuffles", *_instead(_BY_SHUFFLES)),)

@@ -44,6 +44,15 @@ WRONG = (
     wrong("at least two products", ("range(A.shape[1])", "range(max(A.shape[1], 2))")),
     wrong("the rows that are published", ("range(C.shape[0])", "range(min(C.shape[0], 30))")),
     wrong("the columns that are published", ("range(C.shape[1])", "range(min(C.shape[1], 30))")),
+    wrong(
+        "a first product that is there",
+        ("total = np.float32(0)", "total = A[i, 0] * B[j, 0]"),
+        ("range(A.shape[1])", "range(1, A.shape[1])"),
+    ),
+    wrong(
+        "nothing stored where K is 0",
+        ("            C[i, j] = total", "            if A.shape[1]:\n                C[i, j] = total"),
+    ),
 )
 
 SHORTCUTS = (

@@ -121,6 +121,13 @@ WRONG = (
             "                    if i + j > 0:\n                        T[j, i] = A[i, j]",
         ),
     ),
+    wrong(
+        "zeros left out",
+        (
+            "                    T[j, i] = A[i, j]",
+            "                    if A[i, j] != 0:\n                        T[j, i] = A[i, j]",
+        ),
+    ),
 )
 
 SHORTCUTS = (

@@ -72,6 +72,13 @@ RIGHT = (
         ),
     ),
     right("rounded up by hand", ("-(-cost // gain)", "cost // gain + (cost % gain > 0)")),
+    right(
+        "divmod",
+        (
+            _RETURN,
+            "    whole, rest = divmod(cost, gain) if gain > 0 else (None, 0)\n    return whole + 1 if rest else whole",
+        ),
+    ),
 )
 
 WRONG = (

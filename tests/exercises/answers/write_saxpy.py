@@ -111,6 +111,10 @@ WRONG = (
     wrong("the elements that are published", ("if i < out.size:", "if i < min(out.size, 2000):")),
     wrong("an even number of elements", ("if i < out.size:", "if i < out.size // 2 * 2:")),
     wrong("at least 32 elements", ("if i < out.size:", "if i < max(out.size, 32):")),
+    wrong(
+        "nothing where x is 0",
+        ("        out[i] = a * x[i] + y[i]", "        if x[i] != 0:\n            out[i] = a * x[i] + y[i]"),
+    ),
 )
 
 SHORTCUTS = (

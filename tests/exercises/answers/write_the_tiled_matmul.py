@@ -179,6 +179,29 @@ def tiled_matmul(A, B, C):
         C[row, col] = total
 """
 
+_HALF_LOADS = """        if y < TILE // 2:
+            for r in range(y, TILE, TILE // 2):
+                inside = start + r < K
+                A_tile[r, x] = A[start + r, top + x] if inside and top + x < M else np.float32(0)
+                B_tile[r, x] = B[start + r, col] if inside and col < N else np.float32(0)
+"""
+_SPLIT_LOADS = """        for r in range(y % 8, TILE, 8):
+            inside = start + r < K
+            if y < 8:
+                A_tile[r, x] = A[start + r, top + x] if inside and top + x < M else np.float32(0)
+            else:
+                B_tile[r, x] = B[start + r, col] if inside and col < N else np.float32(0)
+"""
+_LOADS = """        if start + y < K and top + x < M:
+            A_tile[y, x] = A[start + y, top + x]
+        else:
+            A_tile[y, x] = 0
+        if start + y < K and col < N:
+            B_tile[y, x] = B[start + y, col]
+        else:
+            B_tile[y, x] = 0
+"""
+
 VARIANTS = (
     Answer("no tiles: one thread an output", "budget", cell=_NAIVE),
     Answer("no barrier after the loads", "race", ((_BARRIER + "        for k", "        for k"),)),
@@ -282,6 +305,7 @@ RIGHT = (
         ("TILE = 16\n", "from numba import float32\n\nTILE = 16\n"),
         ("total = np.float32(0)", "total = float32(0)"),
     ),
+    right("half of the threads load A, the others B", (_LOADS, _SPLIT_LOADS)),
 )
 
 WRONG = (
@@ -361,4 +385,5 @@ SHORTCUTS = (
             C[row, col] = sums[i]""",
         ),
     ),
+    shortcut("half of the threads load", (_LOADS, _HALF_LOADS)),
 )
