@@ -119,18 +119,19 @@ def _agree(results, others):
         )
 
 
-def make_other_launches(rules: Exercise, kernel: Any, seed: int) -> list[Launch | Questions]:
-    """Make launches of other shapes, on other numbers than the check's, as far as the exercise has such shapes."""
+def make_other_launches(rules: Exercise, solution: Any, seed: int) -> list[Launch | Questions]:
+    """Make launches of other shapes, on other numbers than the check's, as far as the solution is right on them."""
     rng = np.random.default_rng([seed, 20])
     published = np.abs(rules.sizes).astype(int)
     is_python = rules.machine == "python"
     most = np.full_like(published, QUESTIONS_SIZE) if is_python else np.minimum(published, MOST_SIZE[rules.machine])
-    constants = read_constants(rules, python_function(kernel))
-    return [rules.make_launch(rng, *map(int, size), **constants) for size in rng.integers(2, most + 8)]
+    constants = read_constants(rules, python_function(solution))
+    launches = [rules.make_launch(rng, *map(int, size), **constants) for size in rng.integers(2, most + 8)]
+    return [launch for launch in launches if not gives_wrong_results(rules, solution, [launch])]
 
 
 def gives_wrong_results(rules: Exercise, kernel: Any, launches: Iterable[Launch | Questions]) -> bool:
-    """Tell whether a kernel fails, or has another result than it should, on one of the launches."""
+    """Tell whether a kernel fails, has an error, or has another result than it should, on one of the launches."""
     return any(_is_wrong(rules, kernel, launch) for launch in launches)
 
 
@@ -146,19 +147,21 @@ def _is_wrong(rules: Exercise, kernel: Any, launch: Launch | Questions) -> bool:
         except SimulatorError:  # or a loop without end
             return True
     try:
-        outputs = _run(rules, kernel, launch)
+        if rules.machine == "gpu":
+            trace = _trace(rules, kernel, launch)
+            outputs, has_errors = trace.outputs, bool(trace.errors)
+        else:
+            outputs, has_errors = _run_in_python(kernel, launch), False
     except FAILURES:
         return True
-    return not all(expected.holds(outputs[position]) for position, expected in launch.outputs.items())
+    return has_errors or not all(expected.holds(outputs[position]) for position, expected in launch.outputs.items())
 
 
-def _run(rules: Exercise, kernel: Any, launch: Launch) -> Sequence[Any]:
-    """Return the arguments of a launch after it; of a loop by Python itself, which is quicker for small ones."""
-    if rules.machine == "gpu":
-        return _trace(rules, kernel, launch).outputs
+def _run_in_python(loop: Any, launch: Launch) -> Sequence[Any]:
+    """Return the arguments of a launch after a loop, without compiling it: quicker for small ones."""
     copies = [np.copy(value) for value in launch.args]
     with np.errstate(all="ignore"):
-        python_function(kernel)(*copies)
+        python_function(loop)(*copies)
     return copies
 
 
