@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from labkit.exercises import chapter_of, known_ids
+from labkit.exercises.own import own_folder
 from labkit.grading.assessment import Assessment
 from labkit.grading.feedback import write_feedback
 from labkit.grading.files import LATE, Found, name_roots, printable_path
@@ -111,7 +112,7 @@ def grade(
     reporter = _Reporter(ledger, out, files)
     waiting = [task for task in tasks if task.pending]
     with start_workers(scheduler, workers) as (executor, num_workers):
-        limits = Limits(journal.seed, cell_timeout_s)
+        limits = Limits(journal.seed, cell_timeout_s, str(own_folder() or ""))
         progress(*ledger.progress)
         for task, id, judgement in judge_tasks(waiting, setups, limits, executor, num_workers):
             ledger.add_judgement(task.file, id, judgement)

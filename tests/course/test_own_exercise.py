@@ -17,6 +17,8 @@ from labkit import places
 from labkit.book.chapter import read_solutions
 from labkit.course.leaks import find_leaks
 from labkit.course.release import EXAMPLE
+from labkit.grading.judging import Batch, Limits, run_batch
+from labkit.grading.trusted import Task
 
 pytestmark = [
     pytest.mark.skipif(places.CHECKOUT is None, reason="a release is made in a checkout"),
@@ -228,6 +230,15 @@ def test_a_folder_that_cannot_be_added_is_refused_in_a_sentence(course, tmp_path
     said = instructor("release", tmp_path / "hw1", "--course", course, "--chapters", "warm-up", status=1)
     assert told in said and "Traceback" not in said
     assert not (tmp_path / "hw1").exists()
+
+
+def test_a_worker_that_knows_nothing_of_the_folder_is_told_of_it():
+    task = Task("ada.ipynb", "warm-up", {ID: answer(SOLUTION)})
+    assert places.OWN_COURSE not in os.environ
+    setups = {"warm-up": ["from labkit import cuda"]}
+    for limits, is_known in ((Limits(1, own_course=str(EXAMPLE)), True), (Limits(1), False)):
+        results = run_batch(Batch((task,)), setups, limits)
+        assert [result.passed for result in results.values()] == [True, True, is_known]
 
 
 HOSTILE = "from pathlib import Path\nPath({mark!r}).write_text('a file of a student was run')\n"
