@@ -37,8 +37,8 @@ def trusted_notebook(
 ) -> nbformat.NotebookNode:
     """Make a notebook whose cells pass under nbval if the answers in them are solved.
 
-    Texts are ASCII literals on one line, in which neither IPython nor nbval finds syntax of its own. `own_course` is the
-    folder of the instructor's own exercises, of which a worker of a cluster does not know.
+    Texts are ASCII literals on one line, in which neither IPython nor nbval finds syntax of its own. `own_course` is
+    the folder of the instructor's own exercises, of which a worker of a cluster does not know.
     """
     tasks = list(tasks)
     chapters = sorted({task.chapter for task in tasks})
