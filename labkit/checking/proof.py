@@ -22,8 +22,7 @@ from labkit.simulator.run import simulate
 
 SEED = 1  # of the launches on which mistakes are compared
 SOLVED = "solved"
-MOST_SIZE = {"gpu": 60, "cpu": 12}  # of launches beside the check's own
-QUESTIONS_SIZE = 40  # of questions beside the check's own
+MOST_SIZE = {"gpu": 60, "cpu": 12, "python": 40}  # of launches beside the check's own
 FAILURES = SimulatorError, IndexError, NameError, TypeError, ValueError, ZeroDivisionError
 
 
@@ -122,11 +121,11 @@ def _agree(results, others):
 def make_other_launches(rules: Exercise, solution: Any, seed: int) -> list[Launch | Questions]:
     """Make launches of other shapes, on other numbers than the check's, as far as the solution is right on them."""
     rng = np.random.default_rng([seed, 20])
-    published = np.abs(rules.sizes).astype(int)
-    is_python = rules.machine == "python"
-    most = np.full_like(published, QUESTIONS_SIZE) if is_python else np.minimum(published, MOST_SIZE[rules.machine])
     constants = read_constants(rules, python_function(solution))
-    launches = [rules.make_launch(rng, *map(int, size), **constants) for size in rng.integers(2, most + 8)]
+    launches, limit = [], MOST_SIZE[rules.machine]
+    for published in rules.sizes:
+        sizes = [limit if rules.machine == "python" else min(int(abs(size)), limit) for size in published]
+        launches.append(rules.make_launch(rng, *(rng.integers(2, size + 8).item() for size in sizes), **constants))
     return [launch for launch in launches if not gives_wrong_results(rules, solution, [launch])]
 
 

@@ -8,6 +8,8 @@ from labkit.checking.mutants import mutations
 from labkit.checking.proof import make_other_launches, survives
 from labkit.exercises import exercise, exercise_ids
 
+NOT_ASKED = {"share-the-weights": {"inputs - first -> inputs + first"}}  # wrong past whole batches, which it promises
+
 
 @pytest.mark.parametrize("id", sampled(exercise_ids(), 9))
 @pytest.mark.sample(6)
@@ -20,4 +22,5 @@ def test_mutations_that_change_a_result_are_rejected(id):
         kernel = function(id, mutation.source, f"<{id} mutation {number}>")
         outcomes[mutation.what] = survives(rules, kernel, launches, seed=number)
     assert sum(outcome is not None for outcome in outcomes.values()) >= (5 if WHOLE else 2)
-    assert not [what for what, outcome in outcomes.items() if outcome]
+    survivors = {what.partition(": ")[2] for what, outcome in outcomes.items() if outcome}
+    assert not survivors - NOT_ASKED.get(id, set())
