@@ -26,8 +26,8 @@ pytestmark = [
 ]
 ID, CHAPTER = "add-the-halves", "60-warm-up.ipynb"
 STUB = "    ...\n"
-SOLUTION = "    if i < out.size:\n        out[i] = x[i] + x[i + out.size]\n"
-NEIGHBOURS = SOLUTION.replace("x[i] + x[i + out.size]", "x[2 * i] + x[2 * i + 1]")
+SOLUTION = "    if i < y.size:\n        y[i] = x[i] + x[i + y.size]\n"
+NEIGHBOURS = SOLUTION.replace("x[i] + x[i + y.size]", "x[2 * i] + x[2 * i + 1]")
 
 
 def instructor(*arguments, status=0, **environment):
@@ -63,7 +63,7 @@ def hash_package():
 
 
 def answer(body):
-    return f"@cuda.jit\ndef add_halves(x, out):\n    i = cuda.grid(1)\n{body}"
+    return f"@cuda.jit\ndef add_halves(x, y):\n    i = cuda.grid(1)\n{body}"
 
 
 def points_of(grades):
@@ -105,7 +105,7 @@ def test_a_course_with_an_exercise_of_its_own_from_the_folder_to_the_grades(tmp_
     instructor("grade", tmp_path / "submissions", *of, "--out", tmp_path / "grades", "--course", course)
     assert points_of(tmp_path / "grades") == {"ada": ("2", "0"), "bob": ("0", "0")}
     page = (tmp_path / "grades" / "students" / "bob.html").read_text(encoding="utf-8")
-    assert "out came out as if neighbours were added" in page
+    assert "y came out as if neighbours were added" in page
     assert hash_package() == before
 
     oracle = course / "exercises" / "add_the_halves.py"  # a corrected exercise is judged anew
@@ -122,7 +122,7 @@ def test_a_weak_check_is_found(course):
     change(file, "EXERCISE = ", f'LEAK = """\n{SOLUTION}"""\nEXERCISE = ')
     change(answers, 'right("n of x\'s length"', 'right("the difference"')
     change(answers, "x[i] + x[i + x.size // 2]", "x[i] - x[i + x.size // 2]")
-    change(answers, '"if i < out.size:", "if i >= 0:"', '"if i > out.size:", "if i >= 0:"')
+    change(answers, '"if i < y.size:", "if i >= 0:"', '"if i > y.size:", "if i >= 0:"')
     told = instructor("prove", course, status=1)
     for fault in (
         "random_sizes is empty",
@@ -130,7 +130,7 @@ def test_a_weak_check_is_found(course):
         "the answer 'right up to 200 elements' is accepted",
         "the answer 'one thread adds all' is accepted",
         "the answer 'the difference' gets the reason 'result' and not 'solved'",
-        "answer 'no guard': 'if i > out.size:' stands 0 times in the solution",
+        "answer 'no guard': 'if i > y.size:' stands 0 times in the solution",
         "the answer 'neighbours' should get the cause 'neighbours were added', and gets none",
         "'x was read from its end' is the mistake of no answer",
         "'x was read from its end' comes out as a right answer does",
@@ -149,14 +149,14 @@ def test_a_blank_that_passes_and_a_solution_that_fails_are_found(course):
     change(
         source,
         "    ### BEGIN SOLUTION\n",
-        "    ### BEGIN SOLUTION\n" + "".join(f"    #| {s.strip()}\n" for s in ("if i < out.size:",)),
+        "    ### BEGIN SOLUTION\n" + "".join(f"    #| {s.strip()}\n" for s in ("if i < y.size:",)),
     )
-    change(source, "    #| if i < out.size:\n", "    #| if i < out.size:\n    #|     out[i] = x[i] + x[out.size + i]\n")
-    change(source, "        out[i] = x[i] + x[i + out.size]\n", "        out[i] = x[i]\n")
+    change(source, "    #| if i < y.size:\n", "    #| if i < y.size:\n    #|     y[i] = x[i] + x[y.size + i]\n")
+    change(source, "        y[i] = x[i] + x[i + y.size]\n", "        y[i] = x[i]\n")
     change(source, "[](task:add-the-halves)\n", "")
     told = instructor("prove", course, status=1)
     assert "FAULT: the blank exercise is accepted" in told
-    assert "FAULT: the solution is refused with seed 1: result: out[0] is" in told
+    assert "FAULT: the solution is refused with seed 1: result: y[0] is" in told
     assert "FAULT: source/warm-up.md does not give the task" in told
 
 
@@ -167,7 +167,7 @@ def test_a_mutant_that_the_check_accepts_is_shown_with_its_line(course):
     change(file, "from labkit.checking import Above, ", "from labkit.checking import ")
     told = instructor("prove", course, status=1)
     assert "Accepted, though the results are wrong elsewhere" in told
-    assert "line 4: i < out.size -> True" in told or "line 4: if i < out.size: -> if True:" in told, told
+    assert "line 4: i < y.size -> True" in told or "line 4: if i < y.size: -> if True:" in told, told
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def make_launch(rng, n):
 
 EXERCISE = Exercise(
     title="Add the halves",
-    task="Write out[i] = x[i] + x[i + n] for the first n of the 2n elements of x, one thread per element of out.",
+    task="Write y[i] = x[i] + x[i + n] for the first n of the 2n elements of x, one thread per element of y.",
     points=2,
     function="add_halves",
     make_launch=make_launch,
