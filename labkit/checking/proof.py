@@ -122,10 +122,10 @@ def make_other_launches(rules: Exercise, solution: Any, seed: int) -> list[Launc
     """Make launches of other shapes, on other numbers than the check's, as far as the solution is right on them."""
     rng = np.random.default_rng([seed, 20])
     constants = read_constants(rules, python_function(solution))
-    launches, limit = [], MOST_SIZE[rules.machine]
-    for published in rules.sizes:
-        sizes = [limit if rules.machine == "python" else min(int(abs(size)), limit) for size in published]
-        launches.append(rules.make_launch(rng, *(rng.integers(2, size + 8).item() for size in sizes), **constants))
+    limit = MOST_SIZE[rules.machine]
+    most = [[limit if rules.machine == "python" else min(int(abs(n)), limit) for n in size] for size in rules.sizes]
+    drawn = [[rng.integers(2, n + 8).item() for n in size] for size in most]
+    launches = [rules.make_launch(rng, *size, **constants) for size in drawn]
     return [launch for launch in launches if not gives_wrong_results(rules, solution, [launch])]
 
 
