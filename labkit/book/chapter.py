@@ -40,6 +40,8 @@ def read_chapter(path: Path, book: Contents | None = None) -> Chapter:
     chapter = book.chapter(path.stem)
     assert chapter is not None, f"{path.name} is in no table of contents"
     cells = jupytext.reads(path.read_text(encoding="utf-8"), fmt="md:myst").cells
+    if not cells:
+        raise SourceError(f"{path.name}: it is empty; begin it with a title, `# Title`.")
     _require_exercises(path.name, cells)
     cells[0].source = number_title(cells[0].source, chapter)
     if chapter.slug == glossary.SLUG:

@@ -212,6 +212,10 @@ def write_a_name_in_capitals(course):
     (course / "source" / "warm-up.md").rename(course / "source" / "Warm Up.md")
 
 
+def leave_a_chapter_empty(course):
+    (course / "source" / "second.md").write_text("")
+
+
 @pytest.mark.parametrize(
     ("fault", "told"),
     [
@@ -222,6 +226,7 @@ def write_a_name_in_capitals(course):
         (break_the_exercise, "is no exercise: ZeroDivisionError"),
         (leave_the_check_out, "warm-up.md: check cell of add-the-halves missing"),
         (write_a_name_in_capitals, "source/Warm Up.md: name it with lower-case letters and digits, such as warm-up.md"),
+        (leave_a_chapter_empty, "second.md: it is empty; begin it with a title"),
         (shutil.rmtree, "has no chapter: write one to source/SLUG.md there"),
     ],
 )
