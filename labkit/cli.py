@@ -1,4 +1,4 @@
-"""The command line: `labkit doctor | lab | run | build | bench | tune | release | check | submit | collect | grade`."""
+"""The command line, `labkit COMMAND`: for learners, for teachers (from `prove` to `grade`), and for the book itself."""
 
 import errno
 import os
@@ -24,6 +24,15 @@ def benches() -> list[str]:
 
 
 IS_INSTALLED_COMMAND = Path(sys.argv[0]).stem == "labkit"  # and not `python -m labkit`, which no shell can complete
+OwnCourse = Annotated[
+    Path | None,
+    typer.Option(
+        "--course",
+        metavar="DIR",
+        envvar=places.OWN_COURSE,
+        help="Your own chapters and exercises, which `prove` tests.",
+    ),
+]
 app = typer.Typer(
     help="An interactive GPU textbook and lab.",
     no_args_is_help=True,
@@ -221,11 +230,13 @@ def release(
     work_log: Annotated[
         bool, typer.Option("--work-log", help="Keep the outcome of each check; `submit` hands the log in.")
     ] = False,
+    own: OwnCourse = None,
 ):
     """Write what students get into a folder: blank chapters, labkit, no solutions."""
     from labkit.course.manifest import CourseError
     from labkit.course.release import release
 
+    _use_course(own)
     try:
         course = release(folder, chapters, assignment, work_log=work_log)
     except CourseError as error:
@@ -233,6 +244,35 @@ def release(
     numbers = ", ".join(name[:2] for name in course.chapters)
     print(f"Released {course.assignment} to {folder}: chapters {numbers}; points: {course.out_of}.")
     print("Next: commit and push it (git init, git add ., git commit), and make it a template repository.")
+
+
+@app.command()
+def prove(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder with your own chapters and exercises.")],
+    new: Annotated[
+        bool, typer.Option("--new", help="Write an example to this folder first, which must be new.")
+    ] = False,
+):
+    """Prove the checks of your own exercises, by solutions, wrong answers and mutants. Exit status 1: a fault."""
+    from rich.console import Console
+    from rich.text import Text
+
+    from labkit.course.proving import prove_own_course, write_example
+    from labkit.exercises import OwnCourseError
+
+    proofs = []
+    try:
+        if new:
+            write_example(folder)
+        _use_course(folder)
+        for proof in prove_own_course():
+            proofs.append(proof)
+            Console(soft_wrap=True).print(Text(str(proof)))
+    except OwnCourseError as error:
+        _fail(error)
+    if faults := sum(len(proof.faults) for proof in proofs):
+        _fail(f"faults: {faults}; repair them and run this again")
+    print(f"No fault was found. Next: labkit release DIR --course {folder}")
 
 
 @app.command()
@@ -318,6 +358,7 @@ def grade(
     shard: Annotated[
         str | None, typer.Option(help="Only judge the second of eight parts: 2/8. Without it, parts in --out count.")
     ] = None,
+    own: OwnCourse = None,
 ):
     """Grade notebooks: the exercises of each, from their text, with points and reasons.
 
@@ -339,6 +380,7 @@ def grade(
     absent = [str(path) for path in paths if not path.exists() and not path.is_symlink()]
     if absent:
         _fail(f"there is no {', '.join(absent)}; give notebooks or folders of them")
+    _use_course(own, paths)
     if not collected and len(paths) == 1 and (paths[0] / FILE).is_file():  # one of several may be a student's
         collected = paths[0] / FILE
     if deadline and not collected:
@@ -387,6 +429,26 @@ def grade(
     if ungraded := list(dict.fromkeys(row.student for row in grades if row.points is None)):
         print(f"Not graded, and left out of files for learning platforms: {', '.join(ungraded)}")
         raise typer.Exit(INCOMPLETE)
+
+
+def _use_course(folder, submissions=()):
+    """Add a folder of own exercises to the book: never one that came with the submissions."""
+    if folder is None:
+        return
+    from labkit.book.chapter import read_chapter
+    from labkit.book.contents import SourceError
+    from labkit.exercises import OwnCourseError, use_course
+    from labkit.exercises.own import own_sources
+
+    folder = folder.resolve()
+    if around := [path for path in submissions if path.resolve() in (folder, *folder.parents)]:
+        _fail(f"{folder} is in {around[0]}, which students write, and its exercises would run here: move it out")
+    try:
+        use_course(folder)
+        for path in own_sources():
+            read_chapter(path)
+    except (OwnCourseError, SourceError) as error:
+        _fail(error)
 
 
 def _check_folder(path):

@@ -7,6 +7,7 @@ import labkit
 
 PACKAGE = Path(__file__).parent
 STEPS = "s[0-9][0-9]_*.py"  # a ladder's files
+OWN_COURSE = "LABKIT_COURSE"  # variable of the environment: the folder of an instructor's own chapters and exercises
 CHECKOUT = PACKAGE.parent if (PACKAGE.parent / "pyproject.toml").is_file() else None
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,6 +40,8 @@ def read_chapter(path: Path, book: Contents | None = None) -> Chapter:
     chapter = book.chapter(path.stem)
     assert chapter is not None, f"{path.name} is in no table of contents"
     cells = jupytext.reads(path.read_text(encoding="utf-8"), fmt="md:myst").cells
+    if not cells:
+        raise SourceError(f"{path.name}: it is empty; begin it with a title, `# Title`.")
     _require_exercises(path.name, cells)
     cells[0].source = number_title(cells[0].source, chapter)
     if chapter.slug == glossary.SLUG:
@@ -60,15 +63,23 @@ def read_chapter(path: Path, book: Contents | None = None) -> Chapter:
 
 
 def _link_words(path, cells, chapter, book):
-    """Link words of earlier chapters to the glossary, where the book has one."""
+    """Link words of earlier chapters to the glossary, where there is one beside the chapter."""
     page = book.chapter(glossary.SLUG)
-    if page is None or chapter == page:
+    if page is None or chapter == page or not path.with_name(f"{page.slug}.md").exists():
         return
     words = glossary.earlier_words(glossary.glossary(path.parent.parent), chapter.slug, book)
     seen = set()
     for cell in cells:
         if cell.cell_type != "code":
             cell.source = glossary.link_words(cell.source, words, page.name, seen)
+
+
+def read_solutions(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the solutions in a chapter's source: exercise, and text that learners do not get."""
+    for cell in jupytext.reads(path.read_text(encoding="utf-8"), fmt="md:myst").cells:
+        if "exercise" in cell.metadata.get("tags", ()):
+            for region in _SOLUTION.finditer(cell.source):
+                yield cell.metadata["exercise"], "".join(_lines(region, are_marked=False))
 
 
 def exercise_cell_id(exercise: str) -> str:

@@ -1,16 +1,16 @@
 """The table of contents, `notebooks/toc.yml`, from which the chapters' numbers and exercises are derived."""
 
-import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
+from labkit import places
 from labkit.exercises.contents import Chapter, Contents
+from labkit.exercises.own import find_exercises, own_sources
 
 TOC = "toc.yml"
-_EXERCISE = re.compile(r"^:tags: \[exercise\]\n:exercise: (\S+)$", re.M)
 
 
 class SourceError(Exception):
@@ -59,8 +59,7 @@ def read_contents(notebooks: Path) -> Contents:
             path = source(notebooks, slug)
             if not path.is_file():
                 raise SourceError(f"{TOC}: {slug} has no source/{slug}.md; write it, or take the line out.")
-            exercises = _EXERCISE.findall(path.read_text(encoding="utf-8"))
-            chapters.append(Chapter(slug, f"{number:02}", tuple(exercises)))
+            chapters.append(Chapter(slug, f"{number:02}", find_exercises(path)))
         number = first + len(part.chapters)
     _require_once([chapter.slug for chapter in chapters], "the chapter")
     _require_once([id for chapter in chapters for id in chapter.exercises], "the exercise")
@@ -73,6 +72,11 @@ def read_contents(notebooks: Path) -> Contents:
 def source(notebooks: Path, slug: str) -> Path:
     """Return the source file of a chapter."""
     return notebooks / "source" / f"{slug}.md"
+
+
+def source_of(slug: str) -> Path:
+    """Return the source file of a chapter of this book, or of an instructor's own chapter."""
+    return next((path for path in own_sources() if path.stem == slug), source(places.folder("notebooks"), slug))
 
 
 def title_of(path: Path) -> str:

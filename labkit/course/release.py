@@ -8,11 +8,12 @@ import nbformat
 
 from labkit import places
 from labkit.book.chapter import read_chapter
-from labkit.book.contents import TOC, source, title_of
+from labkit.book.contents import TOC, source_of, title_of
 from labkit.course.handout import make_student_notebook
 from labkit.course.manifest import NOTEBOOKS, CourseError, check_name, select_chapters
 from labkit.exercises import exercise, exercise_ids
-from labkit.exercises.contents import book_contents, slug_of
+from labkit.exercises.contents import CONTENTS_FILE, book_contents, slug_of
+from labkit.exercises.own import own_modules
 from labkit.exercises.progress import WORK_LOG
 from labkit.grading.course import FILE, Course
 
@@ -21,6 +22,7 @@ WORK_LOG_NOTE = f"""
 This course keeps a work log: each check writes the exercise, the time and the outcome, and nothing of your answer, into
 `{NOTEBOOKS}/{WORK_LOG}`. It is submitted with your notebooks. Your instructor reads it; it changes no points.
 """
+EXAMPLE = Path(__file__).parent / "example"  # of a folder with an own exercise, for instructors
 _TEMPLATE = Path(__file__).parent / "template"
 _TEMPLATES = {
     "README.md": "README.md",
@@ -60,7 +62,7 @@ def release_files(chapters: str, assignment: str, *, work_log: bool = False) -> 
     book = places.CHECKOUT
     if not book or not (book / "notebooks" / TOC).exists():
         raise CourseError("a release is made from the book's sources; run this in a checkout of the book")
-    sources = {chapter.name: source(book / "notebooks", chapter.slug) for chapter in book_contents().chapters}
+    sources = {chapter.name: source_of(chapter.slug) for chapter in book_contents().chapters}
     names = select_chapters(sources, chapters)
     points = {id: exercise(id).points for name in names for id in exercise_ids(slug_of(name))}
     course = Course(check_name(assignment), tuple(names), points, work_log)
@@ -79,15 +81,22 @@ def release_files(chapters: str, assignment: str, *, work_log: bool = False) -> 
 
 
 def _labkit_files(book: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield path and content of each file of labkit itself, which holds checks, and no solutions."""
+    """Yield path and content of each file of labkit itself, which holds checks, and no solutions.
+
+    An instructor's own exercises become files of the labkit that students get.
+    """
     for name in _FROM_THE_BOOK:
         yield name, (book / name).read_bytes()
     for folder in _FOLDERS:
         for path in sorted((book / folder).rglob("*")):
             parts = path.relative_to(book).parts
             is_generated = any(part.startswith(".") or part == "__pycache__" for part in parts)
-            if path.is_file() and not is_generated:
+            if path.is_file() and not is_generated and EXAMPLE not in path.parents:
                 yield "/".join(parts), path.read_bytes()
+    exercises = CONTENTS_FILE.parent.relative_to(book).as_posix()
+    yield f"{exercises}/{CONTENTS_FILE.name}", book_contents().to_json().encode()  # which has the own chapters
+    for path in own_modules():
+        yield f"{exercises}/{path.name}", path.read_bytes()
 
 
 def _table(sources, course):

@@ -6,10 +6,12 @@ from difflib import get_close_matches
 from functools import cache, partial
 from importlib import import_module
 from itertools import takewhile
+from pathlib import Path
 from pkgutil import iter_modules
 from secrets import randbits
 from typing import Any
 
+from labkit import places
 from labkit.checking.as_graded import find_grading_problem
 from labkit.checking.check import judge
 from labkit.checking.exercise import Exercise
@@ -18,17 +20,46 @@ from labkit.checking.own_code import is_own
 from labkit.checking.setup_cells import read_setup_cells
 from labkit.checking.source import python_function
 from labkit.checking.verdict import Verdict
-from labkit.exercises.contents import book_contents, current_id, retired_exercises
+from labkit.exercises.contents import book_contents, current_id, package_contents, retired_exercises
+from labkit.exercises.own import OwnCourseError, own_folder, own_sources, require_own_names
 from labkit.exercises.progress import note
 from labkit.machine import device
 
-__all__ = ["Exercise", "NotSolved", "Verdict", "check", "exercise", "exercise_ids", "known_ids"]
+__all__ = ["Exercise", "NotSolved", "OwnCourseError", "Verdict", "check", "exercise", "exercise_ids", "known_ids"]
+__all__ += ["use_course"]
 
+if folder := own_folder():
+    __path__.append(str(folder / "exercises"))
 NBGRADER = "NBGRADER_EXECUTION"  # set by nbgrader, for which a cell that does not raise earns its points
 
 
 class NotSolved(Exception):
     """An exercise is not solved; raised only under nbgrader."""
+
+
+def use_course(folder: Path) -> None:
+    """Add an instructor's own chapters and exercises to the book, in this process and in those that it starts.
+
+    Raises
+    ------
+    OwnCourseError
+        The folder has none, or one of them has a name of the book's, or cannot be imported.
+    """
+    folder = folder.resolve()
+    book, (package, *_) = package_contents(), __path__
+    ids = {*retired_exercises(), *(id for chapter in book.chapters for id in chapter.exercises)}
+    modules = {info.name for info in iter_modules([package])}
+    require_own_names(folder, {chapter.slug for chapter in book.chapters}, ids, modules)
+    os.environ[places.OWN_COURSE] = str(folder)
+    __path__[:] = package, str(folder / "exercises")
+    book_contents.cache_clear()
+    exercise.cache_clear()
+    for id in [id for path in own_sources() for id in exercise_ids(path.stem)]:
+        try:
+            exercise(id)
+        except Exception as error:  # whatever a new file does
+            file = f"exercises/{id.replace('-', '_')}.py"
+            raise OwnCourseError(f"{file} of {folder} is no exercise: {type(error).__name__}: {error}") from error
 
 
 def exercise_ids(chapter: str = "") -> tuple[str, ...]:

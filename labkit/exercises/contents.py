@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
+from labkit.exercises.own import NUMBERS, find_exercises, own_sources
 from labkit.table import json_lines
 
 CONTENTS_FILE = Path(__file__).with_name("contents.json")
@@ -54,11 +55,17 @@ class Contents:
         return json_lines(map(asdict, self.chapters)) + "\n"
 
 
-@cache
-def book_contents() -> Contents:
-    """Return the contents of this book."""
+def package_contents() -> Contents:
+    """Return the contents of the book as it is in the package."""
     rows = json.loads(CONTENTS_FILE.read_text(encoding="utf-8"))
     return Contents(tuple(Chapter(row["slug"], row["number"], tuple(row["exercises"])) for row in rows))
+
+
+@cache
+def book_contents() -> Contents:
+    """Return the contents of this book, with an instructor's own chapters before the appendices."""
+    own = [Chapter(path.stem, str(number), find_exercises(path)) for number, path in zip(NUMBERS, own_sources())]
+    return Contents(tuple(sorted([*package_contents().chapters, *own], key=lambda chapter: chapter.number)))
 
 
 def chapter_number(slug: str) -> str:

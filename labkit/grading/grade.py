@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from labkit.exercises import chapter_of, known_ids
+from labkit.exercises.own import own_folder
 from labkit.grading.assessment import Assessment
 from labkit.grading.feedback import write_feedback
 from labkit.grading.files import LATE, Found, name_roots, printable_path
@@ -177,7 +178,8 @@ class _Class:
         self, tasks: list[Task], cell_timeout_s: float, executor: Executor, num_workers: int
     ) -> Iterator[Judgement | None]:
         """Judge what is left of the tasks; yield each judgement when it stands in ledger and journal."""
-        waiting, limits = [task for task in tasks if task.pending], Limits(self.journal.seed, cell_timeout_s)
+        waiting = [task for task in tasks if task.pending]
+        limits = Limits(self.journal.seed, cell_timeout_s, str(own_folder() or ""))
         for task, id, judgement in judge_tasks(waiting, self.setups, limits, executor, num_workers):
             self.ledger.add_judgement(task.file, id, judgement)
             if judgement is not None:

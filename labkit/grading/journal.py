@@ -11,6 +11,7 @@ from secrets import randbits
 from typing import Any
 
 from labkit import places
+from labkit.exercises.own import own_modules
 from labkit.grading.files import printable_path
 from labkit.grading.judge import Judgement
 from labkit.grading.roster import RosterError
@@ -112,8 +113,8 @@ def _choose_seed(folder, seeds, shard):
 
 @cache
 def _hash_package() -> str:
-    """Hash all of this package, which decides on judgements."""
+    """Hash all of this package and the instructor's own exercises, which decide on judgements."""
     digest = hashlib.sha256()
-    for path in sorted(places.PACKAGE.rglob("*.py")):
+    for path in [*sorted(places.PACKAGE.rglob("*.py")), *own_modules()]:
         digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -23,10 +23,11 @@ class CannotJudge(Exception):
 
 @dataclass(frozen=True)
 class Limits:
-    """The seed and the time limit of one run."""
+    """The seed and the time limit of one run, and the folder of the instructor's own exercises, if there is one."""
 
     seed: int
     cell_timeout_s: float = CELL_TIMEOUT_S
+    own_course: str = ""
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def judge_tasks(
 
 def run_batch(batch: Batch, setups: Mapping[str, Sequence[str]], limits: Limits) -> dict[str, CellResult]:
     """Return the results of a batch by cell; runs in a worker, which may be on another machine."""
-    return run_notebook(trusted_notebook(batch.current, setups, limits.seed), limits.cell_timeout_s)
+    return run_notebook(trusted_notebook(batch.current, setups, limits.seed, limits.own_course), limits.cell_timeout_s)
 
 
 def _require_start(setups, limits, executor):

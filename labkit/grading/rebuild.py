@@ -6,22 +6,24 @@ from functools import cache
 import nbformat
 
 from labkit import places
-from labkit.book.chapter import exercise_cell_id
+from labkit.book.chapter import exercise_cell_id, read_chapter
 from labkit.checking.setup_cells import is_setup_cell
 from labkit.exercises import exercise_ids
 from labkit.exercises.contents import NOTEBOOK_GLOB, slug_of
+from labkit.exercises.own import own_sources
 
 
 @cache
 def read_chapters() -> dict[str, nbformat.NotebookNode]:
-    """Read the blank notebook of each chapter that has exercises, by its slug."""
-    return _read(places.folder("notebooks"))
+    """Read the blank notebook of each chapter that has exercises, by its slug; own chapters from their sources."""
+    return _read(places.folder("notebooks")) | {path.stem: read_chapter(path).blank for path in own_sources()}
 
 
 @cache
 def read_solved_chapters() -> dict[str, nbformat.NotebookNode]:
     """Read the solved notebooks, as far as this copy of the book has them."""
-    return _read(places.folder("notebooks") / "solutions")
+    built = _read(places.folder("notebooks") / "solutions")
+    return built | {path.stem: read_chapter(path).solved for path in own_sources()}
 
 
 def rebuild(chapter: nbformat.NotebookNode, answers: Mapping[str, str]) -> nbformat.NotebookNode:

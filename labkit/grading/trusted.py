@@ -32,10 +32,13 @@ class Task:
         return [id for id in self.answers if id not in self.done]
 
 
-def trusted_notebook(tasks: Iterable[Task], setups: Mapping[str, Sequence[str]], seed: int) -> nbformat.NotebookNode:
+def trusted_notebook(
+    tasks: Iterable[Task], setups: Mapping[str, Sequence[str]], seed: int, own_course: str = ""
+) -> nbformat.NotebookNode:
     """Make a notebook whose cells pass under nbval if the answers in them are solved.
 
-    Texts are ASCII literals on one line, in which neither IPython nor nbval finds syntax of its own.
+    Texts are ASCII literals on one line, in which neither IPython nor nbval finds syntax of its own. `own_course` is
+    the folder of the instructor's own exercises, of which a worker of a cluster does not know.
     """
     tasks = list(tasks)
     chapters = sorted({task.chapter for task in tasks})
@@ -45,6 +48,7 @@ def trusted_notebook(tasks: Iterable[Task], setups: Mapping[str, Sequence[str]],
             "from labkit.grading.judge import Judge, compile_checks\n"
             "from labkit.grading.process import limit_memory, tie_to_parent\n\n"
             "tie_to_parent()\nlimit_memory()\ncompile_checks()\n"
+            f"{_use_course(own_course)}"
             f"setups = {texts!a}",
             id=START,
         )
@@ -65,6 +69,12 @@ def trusted_notebook(tasks: Iterable[Task], setups: Mapping[str, Sequence[str]],
 def answer_cells(tasks: Iterable[Task]) -> dict[str, tuple[Task, str]]:
     """Return the task and exercise of each cell that judges an answer, by the cell's id, in order."""
     return {_cell_id(number, id): (task, id) for number, task in enumerate(tasks) for id in task.pending}
+
+
+def _use_course(folder):
+    if not folder:
+        return ""
+    return f"from pathlib import Path\n\nfrom labkit.exercises import use_course\n\nuse_course(Path({folder!a}))\n"
 
 
 def _cell_id(number, id):

@@ -2,13 +2,13 @@
 
 import csv
 import json
-import shutil
 import subprocess
 import sys
 from datetime import datetime
 
 import nbformat
 import pytest
+from classroom import git, labkit, save, warm
 from typer.testing import CliRunner
 
 from labkit import cli, places
@@ -22,42 +22,10 @@ pytestmark = [
 CHAPTER = f"{book_contents().chapter('start-here').name}.ipynb"
 
 
-def git(folder, *arguments):
-    identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
-    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
-
-
-def labkit(folder, *arguments):
-    """A command of the labkit that stands in this folder, in a process of its own."""
-    command = [sys.executable, "-m", "labkit", *arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 def instructor(*arguments, status=0):
     result = CliRunner().invoke(cli.app, [*map(str, arguments)])
     assert result.exit_code == status, result.output
     return result.output
-
-
-def warm(release):
-    """Give a release what Python and numba have compiled of the book's own labkit, which is the same: half a minute."""
-    copies = {path.relative_to(release / "labkit"): path for path in (release / "labkit").rglob("*.py")}
-    for name, copy in copies.items():
-        shutil.copystat(places.PACKAGE / name, copy)
-    for cache in places.PACKAGE.rglob("__pycache__"):
-        shutil.copytree(cache, release / "labkit" / cache.relative_to(places.PACKAGE))
-
-
-def save(path, exercise, text):
-    """The notebook as JupyterLab saves it after a cell was written and run."""
-    notebook = nbformat.read(path, as_version=4)
-    cell = next(cell for cell in notebook.cells if cell.id == f"exercise-{exercise}")
-    cell.source, cell.execution_count = text, 7
-    cell.outputs = [nbformat.v4.new_output("stream", name="stdout", text="tried\n")]
-    notebook.metadata["language_info"] |= {"version": "3.12.1", "mimetype": "text/x-python"}
-    nbformat.write(notebook, path)
 
 
 def solution(exercise):

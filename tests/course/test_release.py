@@ -4,14 +4,14 @@ import json
 import re
 import subprocess
 
-import jupytext
 import nbformat
 import pytest
 import yaml
 from typer.testing import CliRunner
 
 from labkit import cli, places
-from labkit.book.chapter import read_chapter
+from labkit.book.chapter import read_chapter, read_solutions
+from labkit.course.leaks import TELLING, find_leaks, read_text
 from labkit.course.manifest import CourseError, select_chapters
 from labkit.course.release import release_files
 from labkit.exercises import exercise, exercise_ids
@@ -21,8 +21,6 @@ from labkit.grading.course import FILE, Course
 pytestmark = pytest.mark.skipif(places.CHECKOUT is None, reason="a release is made in a checkout")
 SOURCES = sorted(places.folder("notebooks").glob("source/*.md"))
 TILED = book_contents().chapter("tiled-gemm").name
-REGION = re.compile(r"### BEGIN SOLUTION\n(.*?)### END SOLUTION", re.S)
-TELLING = 40  # characters: shorter solutions, such as `TILE = 16`, are the language of the book
 
 
 @pytest.fixture(scope="module")
@@ -30,38 +28,16 @@ def whole():
     return release_files("00-90", "book")[1]
 
 
-def flat(text):
-    return re.sub(r"\s+", " ", text).strip()
-
-
-def cells(path):
-    return jupytext.reads(path.read_text(encoding="utf-8"), fmt="md:myst").cells
-
-
-def solutions():
-    """Each solution of the book: its exercise, and the text that learners do not get."""
-    for path in SOURCES:
-        for cell in cells(path):
-            if "exercise" in cell.metadata.get("tags", ()):
-                for region in REGION.findall(cell.source):
-                    lines = [line for line in region.splitlines() if not line.lstrip().startswith("#|")]
-                    yield cell.metadata["exercise"], flat("\n".join(lines))
-
-
-def texts(files):
-    """What a reader of the files sees; of a notebook, the sources of its cells."""
-    for name, content in files.items():
-        text = content.decode("utf-8", "replace")
-        if name.endswith(".ipynb"):
-            text = "\n".join(cell.source for cell in nbformat.reads(text, as_version=4).cells)
-        yield name, flat(text)
-
-
 def test_no_solution_stands_in_any_released_file(whole):
-    telling = [(id, text) for id, text in solutions() if len(text) > TELLING]
-    assert len(telling) > 40
-    found = {(id, name) for name, said in texts(whole) for id, text in telling if text in said}
-    assert not found
+    solutions = [found for path in SOURCES for found in read_solutions(path)]
+    assert sum(len(" ".join(text.split())) > TELLING for _, text in solutions) > 40
+    assert not [*find_leaks(solutions, whole)]
+
+
+def test_a_solution_in_a_released_file_is_found(whole):
+    path = next(path for path in SOURCES if path.stem == "tiled-gemm")
+    files = {"a.py": b"\n\n".join(text.encode() for _, text in read_solutions(path)), "b.py": b""}
+    assert ("write-the-tiled-matmul", "a.py") in find_leaks(read_solutions(path), files)
 
 
 def test_exercises_are_blank_and_their_solutions_are_not_explained(whole):
@@ -121,7 +97,7 @@ def test_cells_carry_the_metadata_of_nbgrader(whole):
 
 def test_links_to_chapters_that_are_not_released_become_text():
     _, files = release_files("first-gpu-matmul,tiled-gemm", "hw2")
-    text = dict(texts(files))[f"notebooks/{TILED}.ipynb"]
+    text = " ".join(read_text(name := f"notebooks/{TILED}.ipynb", files[name]).split())
     assert re.search(r"In \[chapter \d\d\]\(\d\d-first-gpu-matmul\.ipynb\)", text)
     assert re.search(r"In chapter \d\d, threads share", text) and "start-here.ipynb" not in text
 

@@ -6,6 +6,7 @@ from exercise_cells import cell, defined
 from sampling import sampled
 
 from labkit.checking.check import judge
+from labkit.checking.proof import find_wrong_verdict
 from labkit.exercises import chapter_of, exercise, exercise_ids, known_ids
 
 REFUSED = {  # right kernels that do not pass: what a disturbed run makes of a sum in shared memory, nobody can tell
@@ -25,12 +26,9 @@ def test_every_answer_fits_the_solution_that_it_edits(kind):
     for id in exercise_ids():
         for case in answers(id, kind):
             try:
-                text = case.source(cell(id))
+                case.source(cell(id))
             except ValueError as error:
                 stale.append(f"{id}: {error}")
-            else:
-                if text == cell(id):
-                    stale.append(f"{id}: answer {case.what!r} is the solution as it stands")
     assert not stale, "\n".join(stale)
 
 
@@ -43,12 +41,12 @@ def verdicts(id, case):
 
 @pytest.mark.parametrize(("id", "case"), cases("SHORTCUTS", 30))
 def test_a_shortcut_is_refused(id, case):
-    assert not all(verdict.passed for verdict in verdicts(id, case))
+    assert not find_wrong_verdict(case, verdicts(id, case))
 
 
 @pytest.mark.parametrize(("id", "case"), cases("WRONG", 30))
 def test_a_wrong_kernel_is_refused(id, case):
-    assert not all(verdict.passed for verdict in verdicts(id, case))
+    assert not find_wrong_verdict(case, verdicts(id, case))
 
 
 @pytest.mark.parametrize(("id", "case"), cases("RIGHT", 24))

@@ -5,6 +5,7 @@ from answers import variants
 from exercise_cells import cell, function, prose
 from sampling import WHOLE, sampled
 
+from labkit.checking.proof import find_wrong_verdict
 from labkit.exercises import chapter_of, check, exercise, exercise_ids, known_ids
 from labkit.exercises.contents import book_contents
 
@@ -30,7 +31,7 @@ def test_the_blank_is_rejected(id):
 def test_other_answers_get_the_stated_reason(id, variant):
     text = variant.source(cell(id))
     verdict = check(id, function(id, text, f"<{id} {variant.what}>"), seed=2)
-    assert verdict.reason == variant.reason, verdict
+    assert not find_wrong_verdict(variant, [verdict])
 
 
 @pytest.mark.parametrize("id", sampled(known_ids(), 12))

@@ -1,55 +1,10 @@
-"""Other answers to the exercises, one file per exercise: wrong ones with the reason they must get, and right ones.
+"""Other answers to the book's exercises, one file per exercise; `labkit.checking.answers` says what a file holds."""
 
-A file has up to four tuples:
-
-VARIANTS
-    Small changes of the solution, each with what the check must say of it.
-RIGHT
-    Right kernels written in other ways: other constants, helpers, other algorithms.
-WRONG
-    Kernels with an error that is easily missed: only beyond the published sizes, or only for some factors.
-SHORTCUTS
-    Kernels with right results that avoid what the exercise is about.
-"""
-
-from dataclasses import dataclass
 from importlib import import_module
 
+from labkit.checking.answers import Answer, right, shortcut, wrong
 
-@dataclass(frozen=True)
-class Answer:
-    """Another answer, and the reason that its verdict must have ("solved" if it is right).
-
-    It is the solution with `edits` made (old text, new text), or a whole `cell` of its own. `mistake` is the cause that
-    the verdict must name, if the exercise knows the mistake.
-    """
-
-    what: str
-    reason: str
-    edits: tuple[tuple[str, str], ...] = ()
-    cell: str = ""
-    mistake: str = ""
-
-    def source(self, solution: str) -> str:
-        """Return the text of the cell; each old text must be in the solution exactly once."""
-        text = self.cell or solution
-        for old, new in self.edits:
-            if text.count(old) != 1:
-                raise ValueError(f"answer {self.what!r}: {old!r} stands {text.count(old)} times in the solution")
-            text = text.replace(old, new)
-        return text
-
-
-def right(what, *edits, cell=""):
-    return Answer(what, "solved", edits, cell)
-
-
-def wrong(what, *edits, mistake=""):
-    return Answer(what, "wrong", edits, mistake=mistake)
-
-
-def shortcut(what, *edits, cell=""):
-    return Answer(what, "shortcut", edits, cell)
+__all__ = ["Answer", "answers", "right", "shortcut", "variants", "wrong"]
 
 
 def answers(id: str, kind: str) -> tuple[Answer, ...]:

@@ -1,8 +1,9 @@
 import ast
 
 import pytest
-from answers import Answer
-from mutate import mutations
+
+from labkit.checking.answers import Answer
+from labkit.checking.mutants import mutations
 
 SOURCE = """TILE = 4
 

@@ -84,7 +84,8 @@ def _is_length(value):
 
 def _shaped(function):
     """The parameters whose shapes the function asks for."""
-    asked = {n.value.id for n in ast.walk(function) if isinstance(n, ast.Attribute) and n.attr == "shape"}
+    owners = [node.value for node in ast.walk(function) if isinstance(node, ast.Attribute) and node.attr == "shape"]
+    asked = {owner.id for owner in owners if isinstance(owner, ast.Name)}
     return [argument.arg for argument in function.args.args if argument.arg in asked]
 
 
