@@ -133,11 +133,18 @@ class _Judgement:
         self._check_parameters(self.function.__code__.co_argcount, len(questions.calls[0]))
         self.label = questions.label
         try:
-            mistake = questions.find_mistake(run_calls(self.function, questions.calls, self.allowance))
+            answers = run_calls(self.function, questions.calls, self.allowance)
         except KernelError as error:
             raise _Fault("refused", str(error), error.line) from None
-        if mistake:
-            raise _Fault("result", mistake)
+        if mistake := questions.find_mistake(answers):
+            causes = (
+                cause for cause, answer in questions.mistakes if answers == [answer(*it) for it in questions.calls]
+            )
+            cause = next(causes, "")
+            clue = f"\n- The answers came out as if {cause}." if cause else ""
+            raise _Fault(
+                "result", mistake + clue, difference=Difference(self.exercise.function, "result", mistake, cause=cause)
+            )
 
     def _check_launch(self, launch: Launch) -> Trace | LoopTrace:
         """Run a launch and check its trace."""

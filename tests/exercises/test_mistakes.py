@@ -15,6 +15,7 @@ from labkit.exercises import check, exercise, exercise_ids
 from labkit.loops import trace as trace_loop
 from labkit.simulator.run import simulate
 
+PYTHON = [id for id in exercise_ids() if exercise(id).machine == "python"]
 GPU_OR_CPU = [id for id in exercise_ids() if exercise(id).machine != "python"]
 
 
@@ -82,6 +83,16 @@ def _agree(results, others):
             ((one.value == other.value) | (np.abs(one.value - other.value) <= one.bound + other.bound)).all()
             for one, other in pairs
         )
+
+
+@pytest.mark.parametrize("id", PYTHON)
+def test_every_mistake_of_a_plain_function_is_named_where_it_is_made(id):
+    named = set()
+    for answer in answers_with_mistakes(id):
+        verdict = check(id, function(id, answer.source(cell(id))), seed=1)
+        assert verdict.cause == answer.mistake and verdict.message.endswith(f"as if {verdict.cause}."), verdict
+        named.add(answer.mistake)
+    assert named == {cause for questions in launches_of(id, function(id, cell(id))) for cause, _ in questions.mistakes}
 
 
 @pytest.mark.parametrize("id", GPU_OR_CPU)
