@@ -136,15 +136,10 @@ class _Judgement:
             answers = run_calls(self.function, questions.calls, self.allowance)
         except KernelError as error:
             raise _Fault("refused", str(error), error.line) from None
-        if mistake := questions.find_mistake(answers):
-            causes = (
-                cause for cause, answer in questions.mistakes if answers == [answer(*it) for it in questions.calls]
-            )
-            cause = next(causes, "")
-            clue = f"\n- The answers came out as if {cause}." if cause else ""
-            raise _Fault(
-                "result", mistake + clue, difference=Difference(self.exercise.function, "result", mistake, cause=cause)
-            )
+        if message := questions.find_mistake(answers):
+            cause = _find_cause(questions, answers)
+            message += f"\n- The answers came out as if {cause}." if cause else ""
+            raise _Fault("result", message, None, Difference(self.exercise.function, "result", message, cause=cause))
 
     def _check_launch(self, launch: Launch) -> Trace | LoopTrace:
         """Run a launch and check its trace."""
@@ -217,6 +212,12 @@ class _Judgement:
             shortfall = dependence.find_shortfall(rng, names, launch, partial(_run_disturbed, self.kernel, launch))
             if shortfall:
                 raise _Fault("duty", f"{ANOTHER_WAY}.\n{shortfall}")
+
+
+def _find_cause(questions: Questions, answers: Sequence[Any]) -> str:
+    """Return the usual mistake that gives all these answers, "" if none does."""
+    made = (cause for cause, answer in questions.mistakes if answers == [answer(*call) for call in questions.calls])
+    return next(made, "")
 
 
 def _explain_decorator(exercise: Exercise, kernel: Any) -> str:
