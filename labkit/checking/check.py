@@ -10,7 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from labkit.checking.budget import FLOAT64, Budget, find_worst_site, read_counter, read_site_counter, split_unit
+from labkit.checking.budget import (
+    FLOAT64,
+    Budget,
+    count_words,
+    find_worst_site,
+    is_or_are,
+    limit_words,
+    read_counter,
+    read_site_counter,
+)
 from labkit.checking.compare import Difference, find_wrong_output
 from labkit.checking.exercise import Exercise, Launch, Questions
 from labkit.checking.in_child import Allowance
@@ -242,10 +251,16 @@ def _run_disturbed(kernel, launch, args, disturbance) -> Trace | None:
 def _describe_first_run(launch, trace):
     """Return lines on what the first run used of its budgets, and on the simulator's advice."""
     budgets = [budget for budget in launch.budgets if budget.at_most]
-    scores = [f"{read_counter(b.counter, trace):,} of {b.at_most:,} {b.counter}" for b in budgets]
+    scores = [_describe_use(budget, read_counter(budget.counter, trace)) for budget in budgets]
     advice = [finding.message for finding in trace.findings if finding.kind in ADVICE]
     lines = [f"Used on the first of them: {', '.join(scores)}."] if scores else []
     return [*lines, *(f"Advice: {message}" for message in advice[:1])]
+
+
+def _describe_use(budget, count):
+    if budget.counter.startswith("%"):
+        return f"{count_words(count, budget.counter)} (at most {budget.at_most}%)"
+    return f"{count:,} of {count_words(budget.at_most, budget.counter)}"
 
 
 def _check_inputs(launch, trace, names):
@@ -305,10 +320,9 @@ def _check_budgets(launch, trace):
 
 def _explain_overrun(budget: Budget, count: int, trace: Trace | LoopTrace) -> tuple[str, int | None]:
     """Return the message on an exceeded budget, and the line that uses most of it."""
-    unit, counter = split_unit(budget.counter)
     message = (
-        f"The result is right, but not within the budget: {count:,}{unit} {counter}, "
-        f"and at most {budget.at_most:,}{unit} are allowed ({budget.formula})."
+        f"The result is right, but not within the budget: {count_words(count, budget.counter)}, "
+        f"and at most {limit_words(budget.at_most, budget.counter)} allowed ({budget.formula})."
     )
     if budget.counter == FLOAT64:
         finding = next((finding for finding in trace.findings if finding.kind == "float64"), None)
@@ -319,11 +333,11 @@ def _explain_overrun(budget: Budget, count: int, trace: Trace | LoopTrace) -> tu
     if not site_count:
         return message, None
     if budget.shares:
-        message += (
-            f"\n{array_count:,} of them are of {site.array}, which may have {budget.shares.get(site.array, 0):,}: "
-        )
+        share = budget.shares.get(site.array, 0)
+        message += f"\n{array_count:,} of them {is_or_are(array_count)} of {site.array}, which may have {share:,}: "
         return f"{message}look at `{site.text}` in line {site.line}.", site.line
-    return f"{message}\n{site_count:,} of them are made by `{site.text}` in line {site.line}.", site.line
+    message += f"\n{site_count:,} of them {is_or_are(site_count)} made by "
+    return f"{message}`{site.text}` in line {site.line}.", site.line
 
 
 def _explain_float64(trace) -> tuple[str, int | None]:
@@ -338,5 +352,6 @@ def _check_duties(launch, trace):
         count = read_counter(duty.counter, trace)
         if not duty.at_least <= count <= duty.at_most:
             few = count < duty.at_least
-            limit = f"at least {duty.at_least:,} are needed" if few else f"at most {duty.at_most:,} are allowed"
-            raise _Fault("duty", f"{ANOTHER_WAY}: {count:,} {duty.counter}, and {limit} ({duty.why}).")
+            least, most = limit_words(duty.at_least, duty.counter), limit_words(duty.at_most, duty.counter)
+            limit = f"at least {least} needed" if few else f"at most {most} allowed"
+            raise _Fault("duty", f"{ANOTHER_WAY}: {count_words(count, duty.counter)}, and {limit} ({duty.why}).")

@@ -8,6 +8,7 @@ from labkit.exercises.matmuls import RANDOM_SIZES
 from labkit.exercises.problems import EPS, grid_for
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import SHARED_LOADS
+from labkit.table import count_text
 
 BM, BN, BK, TM, TN = 32, 32, 8, 4, 4
 
@@ -32,7 +33,7 @@ def make_launch(rng, M, N, K):
         lambda disturbed: [Expected(disturbed.factor * exact, np.zeros_like(exact))],  # the shift cancels
     )
     return Launch(
-        label=f"{M} and {N} points of {K} coordinates",
+        label=f"X and Y of {M} and {count_text(N, 'point')}, {count_text(K, 'coordinate')} each",
         args=(X, Y, unwritten_array((M, N))),
         outputs={2: Expected(exact, np.zeros_like(exact))},
         grid=grid_for((N, M), (BN, BM)),

@@ -7,6 +7,7 @@ from labkit.checking.budget import BARRIERS
 from labkit.exercises.problems import grid_for, last_block_size, shared_among_threads
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import SHARED_LOADS
+from labkit.table import count_text
 
 TILE = 64
 NEAREST, FARTHEST = 30, 99  # coordinates of Q, so that a ghost at the origin is nearer to some of P
@@ -30,7 +31,7 @@ def make_launch(rng, M, N):
     with_origin = np.append(Q, np.zeros((2, int(not is_whole))), 1)
 
     return Launch(
-        label=f"{M} points, the nearest of {N}",
+        label=f"{count_text(M, 'point')}, the nearest of {N}",
         args=(P, Q, unwritten_array((M,))),
         outputs={2: expected(Q)},
         grid=grid_for((M,), (TILE,)),

@@ -49,7 +49,8 @@ def make_launch(rng, queries, keys, sinks, window):
             Budget(
                 "global loads",
                 HEAD_DIM * (queries + 2 * tile_rows),
-                f"queries once, and the keys and values of the {count} tiles in which a query of the block may look",
+                f"queries once, and the keys and values of {count_text(count, 'tile')} "
+                "in which a query of the block may look",
             ),
             Budget("global stores", HEAD_DIM * queries, "each element of O once"),
             Budget("load requests", HEAD_DIM * blocks + 4 * count, "8 per warp for its queries, and 4 per tile"),
