@@ -15,7 +15,7 @@ from labkit.exercises import exercise, exercise_ids
 MOST_WORDS = 35  # of a sentence; code and an index count as one
 NAMED = "".join(f"(?<!{name} )" for name in ("thread", "block", "line", "lane", "warp", "tile"))  # as in "block 1 has"
 ONE_OF_MANY = re.compile(
-    NAMED + r"(?<![\dx.,] )(?<![\d.,])\b1 (?!is |was |has |as |miss |plus |times |minus )[A-Za-z]+s\b"
+    NAMED + r"(?<![\dx.,] )(?<![\d.,=])\b1 (?!is |was |has |as |ms|miss |plus |times |minus )[A-Za-z]+s\b"
 )
 CASES = [
     pytest.param(id, case, id=f"{id} {case.what}")
@@ -31,7 +31,10 @@ CASES = [
 def test_no_sentence_of_a_verdict_is_long(id, case):
     rules = exercise(id)
     kernel = defined(id, case.source(cell(id)), f"<{id} {case.what}>").get(rules.function)
-    message = judge(rules, kernel, 2).message
+    verdict = judge(rules, kernel, 2)
+    if verdict.passed:  # as a few wrong kernels do with one seed
+        return
+    message = verdict.message
     text = re.sub(r"`[^`]*`|\([\d, -]+\)|\[[\d, -]+\]", "code", message)
     sentences = re.split(r"(?<=[.?!;])\s+|\n", text)
     assert max(len(sentence.split()) for sentence in sentences) <= MOST_WORDS, message
