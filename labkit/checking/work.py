@@ -84,8 +84,7 @@ class Work:
             values, times = (left, right) if isinstance(left, Sized) else (right, left)
             if isinstance(times, int) and len(values) * times > MAX_ROUNDS:
                 raise OverflowError(f"a {type(values).__name__} of more than {MAX_ROUNDS:,} parts")
-        is_power = sign[:2] == "**" and isinstance(left, int) and isinstance(right, int)
-        if is_power and (left.bit_length() - 1) * right > MAX_BITS:  # before it is computed
+        if sign[:2] == "**" and _is_large_power(left, right):  # before it is computed
             raise OverflowError(f"a power of more than {MAX_BITS:,} bits: take a smaller exponent")
         result = OPERATIONS[sign](left, right)
         if isinstance(result, int) and result.bit_length() > MAX_BITS:
@@ -102,6 +101,11 @@ class Work:
         if len(indices) > MAX_ROUNDS:
             raise OverflowError(f"a range of more than {MAX_ROUNDS:,} numbers")
         return indices
+
+
+def _is_large_power(base, exponent):
+    is_whole = isinstance(base, int) and isinstance(exponent, int)
+    return is_whole and (base.bit_length() - 1) * exponent > MAX_BITS
 
 
 def insert_hooks(definition: ast.FunctionDef, helpers: Iterable[str]) -> None:

@@ -92,8 +92,11 @@ MISTAKES = (
         lambda rows, limit: find_best(rows, None if limit is None else limit - 1),
     ),
     ("there were no limit", lambda rows, limit: find_best(rows, None)),
-    ("the workspace did not matter between equal times", lambda *call: find_best(*call, lambda row: row.time_ms)),
-    ("only the workspace mattered", lambda *call: find_best(*call, lambda row: row.workspace_bytes)),
+    (
+        "the workspace did not matter between equal times",
+        lambda rows, limit: find_best(rows, limit, lambda row: row.time_ms),
+    ),
+    ("only the workspace mattered", lambda rows, limit: find_best(rows, limit, lambda row: row.workspace_bytes)),
 )
 
 

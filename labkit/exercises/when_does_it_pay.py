@@ -67,16 +67,17 @@ MISTAKES = (
     ("the batch were the ridge", lambda rows, columns, weight_bits, bits, ridge: ridge),
     (
         "inputs and outputs moved no bytes",
-        lambda rows, columns, weight_bits, bits, ridge: find_smallest_batch(rows, columns, weight_bits, 0, ridge),
+        lambda m, n, weight_bits, bits, ridge: find_smallest_batch(m, n, weight_bits, 0, ridge),
     ),
     (
         "inputs and outputs had the bits of a weight",
-        lambda rows, columns, weight_bits, bits, ridge: find_smallest_batch(
-            rows, columns, weight_bits, weight_bits, ridge
-        ),
+        lambda m, n, weight_bits, bits, ridge: find_smallest_batch(m, n, weight_bits, weight_bits, ridge),
     ),
-    ("a multiply-add were one FLOP", lambda *layer: find_smallest_batch(*layer[:-1], 2 * layer[-1])),
-    ("bits were bytes", lambda *layer: find_smallest_batch(*layer[:-1], 8 * layer[-1])),
+    (
+        "a multiply-add were one FLOP",
+        lambda m, n, weight_bits, bits, ridge: find_smallest_batch(m, n, weight_bits, bits, 2 * ridge),
+    ),
+    ("bits were bytes", lambda m, n, weight_bits, bits, ridge: find_smallest_batch(m, n, weight_bits, bits, 8 * ridge)),
     ("the batch were rounded down", _round_down),
 )
 
