@@ -13,7 +13,6 @@ from labkit.machine.gpus import cpu as named_cpu
 from labkit.simulator.caches import dirty_sectors, make_cache
 from labkit.simulator.errors import KernelError, LaunchError
 from labkit.simulator.seam import NumbaError, is_installed, njit
-from labkit.table import count_text
 from labkit.trace import ArrayInfo, Finding
 
 PAGE_BYTES = 4096
@@ -265,7 +264,7 @@ def _findings(sites, infos, all_strays):
 
 
 def _bounds_finding(site, shape, index, count):
-    size = f"is {' x '.join(map(str, shape))}" if len(shape) > 1 else f"has {count_text(shape[0], 'element')}"
+    size = f"is {' x '.join(map(str, shape))}" if len(shape) > 1 else f"has {shape[0]} element{'s' * (shape[0] != 1)}"
     doing = "reads" if site.kind == "load" else "writes"
     cure = "stop the loop at its edge, or guard the access with `if` or `min`."
     message = (

@@ -14,7 +14,6 @@ from labkit.simulator.checks.random_cures import cure_of_shared_state
 from labkit.simulator.checks.same_memory import cure_of_same_memory
 from labkit.simulator.checks.strides import cure_of_shared_elements
 from labkit.simulator.warps import WARPGROUP_WARPS, WarpSet
-from labkit.table import count_text
 from labkit.trace import WARP_LANES, Finding, ThreadId
 
 IN_ONE_PLACE = ("The guard in line", "The loop in line")  # how the cure of several accesses begins
@@ -406,4 +405,4 @@ def _index_text(position):
 
 
 def _shape_text(shape):
-    return count_text(shape[0], "element") if len(shape) == 1 else f"shape ({', '.join(map(str, shape))})"
+    return f"{shape[0]} element{'s' * (shape[0] != 1)}" if len(shape) == 1 else f"shape ({', '.join(map(str, shape))})"
