@@ -10,8 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from labkit.checking.budget import FLOAT64, Budget, find_worst_site, read_counter, read_site_counter, split_unit
-from labkit.checking.compare import Difference, find_wrong_output
+from labkit.checking.budget import (
+    FLOAT64,
+    Budget,
+    count_words,
+    find_worst_site,
+    is_or_are,
+    limit_words,
+    read_counter,
+    read_site_counter,
+)
+from labkit.checking.compare import Difference, find_wrong_output, list_after_two
 from labkit.checking.exercise import Exercise, Launch, Questions
 from labkit.checking.in_child import Allowance
 from labkit.checking.own_code import collect_helpers, explain_foreign_function, find_foreign_helper
@@ -28,6 +37,7 @@ FIRST_KINDS = ("bounds", "deadlock", "barrier", "race")  # reported first if the
 WITH_FIX = ("bounds", "uninitialised", "barrier", "zero-division")  # errors that a verdict tells with their fix
 ADVICE = ("uncoalesced", "bank-conflict", "float64")  # what a learner can change in the code of an exercise
 OTHER_ORDER = "The blocks of a launch run in any order, and in a second run, in another one"
+SENTENCE_END = r"(?<=[.?!]) (?=[A-Z`])(?=(?:[^`]*`[^`]*`)*[^`]*$)"  # outside of code
 ANOTHER_WAY = "The result is right, but not in the way that the exercise is about"
 
 
@@ -133,11 +143,13 @@ class _Judgement:
         self._check_parameters(self.function.__code__.co_argcount, len(questions.calls[0]))
         self.label = questions.label
         try:
-            mistake = questions.find_mistake(run_calls(self.function, questions.calls, self.allowance))
+            answers = run_calls(self.function, questions.calls, self.allowance)
         except KernelError as error:
             raise _Fault("refused", str(error), error.line) from None
-        if mistake:
-            raise _Fault("result", mistake)
+        if message := questions.find_mistake(answers):
+            cause = _find_cause(questions, answers)
+            message += f"\n- The answers came out as if {cause}." if cause else ""
+            raise _Fault("result", message, None, Difference(self.exercise.function, "result", message, cause=cause))
 
     def _check_launch(self, launch: Launch) -> Trace | LoopTrace:
         """Run a launch and check its trace."""
@@ -212,6 +224,12 @@ class _Judgement:
                 raise _Fault("duty", f"{ANOTHER_WAY}.\n{shortfall}")
 
 
+def _find_cause(questions: Questions, answers: Sequence[Any]) -> str:
+    """Return the usual mistake that gives all these answers, "" if none does."""
+    made = (cause for cause, answer in questions.mistakes if answers == [answer(*call) for call in questions.calls])
+    return next(made, "")
+
+
 def _explain_decorator(exercise: Exercise, kernel: Any) -> str:
     """Return a sentence if the decorator of a kernel or a loop is missing or is another's, else ""."""
     is_kernel = hasattr(type(kernel), "__getitem__")  # as in `kernel[grid, block]`
@@ -234,10 +252,16 @@ def _run_disturbed(kernel, launch, args, disturbance) -> Trace | None:
 def _describe_first_run(launch, trace):
     """Return lines on what the first run used of its budgets, and on the simulator's advice."""
     budgets = [budget for budget in launch.budgets if budget.at_most]
-    scores = [f"{read_counter(b.counter, trace):,} of {b.at_most:,} {b.counter}" for b in budgets]
+    scores = [_describe_use(budget, read_counter(budget.counter, trace)) for budget in budgets]
     advice = [finding.message for finding in trace.findings if finding.kind in ADVICE]
     lines = [f"Used on the first of them: {', '.join(scores)}."] if scores else []
     return [*lines, *(f"Advice: {message}" for message in advice[:1])]
+
+
+def _describe_use(budget, count):
+    if budget.counter.startswith("%"):
+        return f"{count_words(count, budget.counter)} (at most {budget.at_most}%)"
+    return f"{count:,} of {count_words(budget.at_most, budget.counter)}"
 
 
 def _check_inputs(launch, trace, names):
@@ -256,7 +280,8 @@ def _check_findings(trace):
         order = {kind: rank for rank, kind in enumerate(FIRST_KINDS)}
         first = min(errors, key=lambda finding: order.get(finding.kind, len(order)))
         message = first.message if first.kind in WITH_FIX else first.fact
-        raise _Fault(first.kind, add_line(first.line, message), first.line)
+        sentences = re.split(SENTENCE_END, add_line(first.line, message))
+        raise _Fault(first.kind, list_after_two(sentences), first.line)
 
 
 def add_line(line: int, message: str) -> str:
@@ -295,12 +320,17 @@ def _check_budgets(launch, trace):
             raise _Fault("budget", *_explain_overrun(budget, count, trace))
 
 
+def _there_are(count, counter):
+    """Begin a sentence on a counter: "There are 2 barriers", "25% of the shared loads are made ..."."""
+    words = count_words(count, counter)
+    return words if counter.startswith("%") else f"There {is_or_are(count)} {words}"
+
+
 def _explain_overrun(budget: Budget, count: int, trace: Trace | LoopTrace) -> tuple[str, int | None]:
     """Return the message on an exceeded budget, and the line that uses most of it."""
-    unit, counter = split_unit(budget.counter)
     message = (
-        f"The result is right, but not within the budget: {count:,}{unit} {counter}, "
-        f"and at most {budget.at_most:,}{unit} are allowed ({budget.formula})."
+        f"The result is right, but not within the budget. {_there_are(count, budget.counter)}, "
+        f"and at most {limit_words(budget.at_most, budget.counter)} allowed ({budget.formula})."
     )
     if budget.counter == FLOAT64:
         finding = next((finding for finding in trace.findings if finding.kind == "float64"), None)
@@ -311,11 +341,11 @@ def _explain_overrun(budget: Budget, count: int, trace: Trace | LoopTrace) -> tu
     if not site_count:
         return message, None
     if budget.shares:
-        message += (
-            f"\n{array_count:,} of them are of {site.array}, which may have {budget.shares.get(site.array, 0):,}: "
-        )
+        share = budget.shares.get(site.array, 0)
+        message += f"\n{array_count:,} of them {is_or_are(array_count)} of {site.array}, which may have {share:,}: "
         return f"{message}look at `{site.text}` in line {site.line}.", site.line
-    return f"{message}\n{site_count:,} of them are made by `{site.text}` in line {site.line}.", site.line
+    message += f"\n{site_count:,} of them {is_or_are(site_count)} made by "
+    return f"{message}`{site.text}` in line {site.line}.", site.line
 
 
 def _explain_float64(trace) -> tuple[str, int | None]:
@@ -330,5 +360,6 @@ def _check_duties(launch, trace):
         count = read_counter(duty.counter, trace)
         if not duty.at_least <= count <= duty.at_most:
             few = count < duty.at_least
-            limit = f"at least {duty.at_least:,} are needed" if few else f"at most {duty.at_most:,} are allowed"
-            raise _Fault("duty", f"{ANOTHER_WAY}: {count:,} {duty.counter}, and {limit} ({duty.why}).")
+            least, most = limit_words(duty.at_least, duty.counter), limit_words(duty.at_most, duty.counter)
+            limit = f"at least {least} needed" if few else f"at most {most} allowed"
+            raise _Fault("duty", f"{ANOTHER_WAY}. {_there_are(count, duty.counter)}, and {limit} ({duty.why}).")

@@ -61,12 +61,12 @@ def find_wrong_mistake(rules: Exercise, kernel: Any, answer: Answer) -> str:
     named = {verdict.cause}
     for launch in make_launches(rules, kernel):
         trace = _trace(rules, kernel, launch)
-        stated = next((mistake for mistake in launch.mistakes if mistake.cause == answer.mistake), None)
+        stated = [mistake for mistake in launch.mistakes if mistake.cause == answer.mistake]
         is_right = all(expected.holds(trace.outputs[position]) for position, expected in launch.outputs.items())
         found = None if is_right else find_mistake(launch.mistakes, launch.outputs, trace.outputs)
         named |= {found.cause} if found else set()
-        if stated and not explains(stated, launch.outputs, trace.outputs):
-            return f"does not come out as if {stated.cause}, on {launch.label}"
+        if stated and not any(explains(mistake, launch.outputs, trace.outputs) for mistake in stated):
+            return f"does not come out as if {answer.mistake}, on {launch.label}"
         if not stated and not is_right and all(finding.kind == "unwritten" for finding in trace.errors):
             return f"is wrong on {launch.label}, which does not have the mistake {answer.mistake!r}"
     if answer.mistake not in named:  # where several explain a result, the first is named

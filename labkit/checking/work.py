@@ -23,6 +23,7 @@ SIGNS = {
     ast.Div: ("/", operator.truediv, operator.itruediv),
     ast.FloorDiv: ("//", operator.floordiv, operator.ifloordiv),
     ast.Mod: ("%", operator.mod, operator.imod),
+    ast.Pow: ("**", operator.pow, operator.ipow),
     ast.BitAnd: ("&", operator.and_, operator.iand),
     ast.BitOr: ("|", operator.or_, operator.ior),
 }
@@ -79,10 +80,12 @@ class Work:
         self.weigh(right)
         if sign[0] == "%" and isinstance(left, str):
             raise TypeError("`%` behind a text is not known here; write an f-string")
-        if sign[0] == "*" and isinstance(left, Sized) != isinstance(right, Sized):
+        if sign in ("*", "*=") and isinstance(left, Sized) != isinstance(right, Sized):
             values, times = (left, right) if isinstance(left, Sized) else (right, left)
             if isinstance(times, int) and len(values) * times > MAX_ROUNDS:
                 raise OverflowError(f"a {type(values).__name__} of more than {MAX_ROUNDS:,} parts")
+        if sign[:2] == "**" and _is_large_power(left, right):  # before it is computed
+            raise OverflowError(f"a power of more than {MAX_BITS:,} bits: take a smaller exponent")
         result = OPERATIONS[sign](left, right)
         if isinstance(result, int) and result.bit_length() > MAX_BITS:
             raise OverflowError(f"a whole number of more than {MAX_BITS:,} bits")
@@ -100,9 +103,18 @@ class Work:
         return indices
 
 
+def _is_large_power(base, exponent):
+    is_whole = isinstance(base, int) and isinstance(exponent, int)
+    return is_whole and (base.bit_length() - 1) * exponent > MAX_BITS
+
+
 def insert_hooks(definition: ast.FunctionDef, helpers: Iterable[str]) -> None:
     """Insert the hooks into a function; `helpers` are the names of functions that have hooks of their own."""
-    _Inserter({*LIGHT_FUNCTIONS, *helpers}).visit(definition)
+    nodes = [*ast.walk(definition)]
+    inner = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+    other = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    other |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    _Inserter({*LIGHT_FUNCTIONS, *helpers, *inner} - other).visit(definition)
 
 
 class _Inserter(ast.NodeTransformer):
@@ -122,6 +134,10 @@ class _Inserter(ast.NodeTransformer):
         return node
 
     visit_For = visit_While = visit_FunctionDef
+
+    def visit_Assert(self, node: Any) -> Any:
+        node.msg = node.msg and _weigh(node.msg)
+        return node
 
     def visit_Lambda(self, node: Any) -> Any:
         node.body = ast.Subscript(ast.Tuple([call("count__"), node.body], ast.Load()), ast.Constant(1), ast.Load())

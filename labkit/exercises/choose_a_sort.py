@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from labkit.checking import Above, Exercise, Questions
+from labkit.table import count_text
 
 
 class Costs(NamedTuple):
@@ -48,22 +49,38 @@ def make_launch(rng, count):
                 by_time = sorted(times.items(), key=lambda item: item[1])
                 options = ", ".join(f"{name} {time:,.0f} ns" for name, time in by_time)
                 numbers, lowest, highest, free_bytes, costs = arguments
-                problem = f"{numbers:,} numbers from {lowest:,} to {highest:,}, {free_bytes:,} bytes free, {costs}"
-                return f"The answer for {problem} is {answer!r}. What fits: {options}."
+                problem = f"{count_text(numbers, 'number')} from {lowest:,} to {highest:,}"
+                room = count_text(free_bytes, "byte")
+                return f"For {problem}, with {room} free and `{costs}`, the answer is {answer!r}. What fits: {options}."
         return ""
 
-    return Questions(f"{count} choices" if count else "choices made for it", calls, find_mistake)
+    return Questions(f"{count} choices" if count else "choices made for it", calls, find_mistake, MISTAKES)
 
 
-def times_ns(numbers, lowest, highest, free_bytes, costs):
+def times_ns(numbers, lowest, highest, free_bytes, costs, merge_bytes=BYTES, key_bytes=BYTES):
     """Return the time of each sort for which the memory is enough."""
     levels, keys = max(numbers - 1, 0).bit_length(), highest - lowest + 1
     times = {"insertion": costs.insertion_ns * numbers * numbers}
-    if BYTES * numbers <= free_bytes:
+    if merge_bytes * numbers <= free_bytes:
         times["merge"] = costs.merge_ns * numbers * levels
-    if BYTES * keys <= free_bytes:
+    if key_bytes * keys <= free_bytes:
         times["counting"] = costs.counting_ns * (numbers + keys)
     return times
+
+
+def find_fastest(*arguments, **sizes):
+    """Return the name of the fastest sort."""
+    times = times_ns(*arguments, **sizes)
+    return min(times, key=lambda name: times[name])
+
+
+MISTAKES = (
+    ("the highest key did not count", lambda n, low, high, *rest: find_fastest(n, low, high - 1, *rest)),
+    ("the keys began at 0", lambda n, low, high, *rest: find_fastest(n, 0, high, *rest)),
+    ("merging needed no memory", lambda *call: find_fastest(*call, merge_bytes=0)),
+    ("counting needed no memory", lambda *call: find_fastest(*call, key_bytes=0)),
+    ("a key took one byte", lambda *call: find_fastest(*call, key_bytes=1)),
+)
 
 
 def draw_case(rng):

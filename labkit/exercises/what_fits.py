@@ -3,8 +3,10 @@
 from typing import NamedTuple
 
 from labkit.checking import Above, Exercise, Questions
+from labkit.table import count_text
 
 MB = 2**20
+MOST_ROWS = 12  # of a ranking that a verdict shows
 
 
 class Candidate(NamedTuple):
@@ -57,21 +59,45 @@ def make_launch(rng, count):
         for (rows, limit_bytes), answer in zip(calls, answers, strict=True):
             expected = find_best(rows, limit_bytes)
             if answer != expected or type(answer) is not type(expected):
-                ranking = "; ".join(
-                    f"{row.algorithm}: {row.reason or f'{row.time_ms:g} ms, {row.workspace_bytes:,} bytes'}"
-                    for row in rows
-                )
-                limit = "no limit" if limit_bytes is None else f"a limit of {limit_bytes:,} bytes"
-                return f"With {limit} the answer should be {expected!r} and is {answer!r}, of: {ranking or 'no rows'}."
+                limit = "no limit" if limit_bytes is None else f"a limit of {count_text(limit_bytes, 'byte')}"
+                which = "these rows" if rows else "no rows"
+                head = f"With {limit}, the answer for {which} should be {expected!r} and is {answer!r}."
+                more = [f"- and {len(rows) - MOST_ROWS} more"] * (len(rows) > MOST_ROWS)
+                return "\n".join((head, *map(describe, rows[:MOST_ROWS]), *more))
         return ""
 
-    return Questions(f"{count} rankings" if count else "rankings made for it", calls, find_mistake)
+    return Questions(f"{count} rankings" if count else "rankings made for it", calls, find_mistake, MISTAKES)
 
 
-def find_best(rows, limit_bytes):
+def describe(row):
+    """Return a row as an item of a list."""
+    needs = row.reason or f"{row.time_ms:g} ms, {count_text(row.workspace_bytes, 'byte')}"
+    return f"- {row.algorithm}: {needs}"
+
+
+def by_time(row):
+    return row.time_ms, row.workspace_bytes
+
+
+def find_best(rows, limit_bytes, order=by_time):
     """Return the fastest algorithm that fits; of equally fast ones that with the least workspace, then the first."""
     fits = [row for row in rows if not row.reason and (limit_bytes is None or row.workspace_bytes <= limit_bytes)]
-    return min(fits, key=lambda row: (row.time_ms, row.workspace_bytes)).algorithm if fits else None
+    return min(fits, key=order).algorithm if fits else None
+
+
+MISTAKES = (
+    ("a limit of 0 were none", lambda rows, limit: find_best(rows, limit or None)),
+    (
+        "a workspace as large as the limit did not fit",
+        lambda rows, limit: find_best(rows, None if limit is None else limit - 1),
+    ),
+    ("there were no limit", lambda rows, limit: find_best(rows, None)),
+    (
+        "the workspace did not matter between equal times",
+        lambda rows, limit: find_best(rows, limit, lambda row: row.time_ms),
+    ),
+    ("only the workspace mattered", lambda rows, limit: find_best(rows, limit, lambda row: row.workspace_bytes)),
+)
 
 
 def draw_ranking(rng):

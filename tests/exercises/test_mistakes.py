@@ -6,8 +6,9 @@ from exercise_cells import cell, function
 from sampling import sampled
 
 from labkit.checking.proof import find_telling_mistakes, find_unproven_mistakes, find_wrong_mistake, make_launches
-from labkit.exercises import exercise, exercise_ids
+from labkit.exercises import check, exercise, exercise_ids
 
+PYTHON = [id for id in exercise_ids() if exercise(id).machine == "python"]
 GPU_OR_CPU = [id for id in exercise_ids() if exercise(id).machine != "python"]
 
 
@@ -29,6 +30,16 @@ def test_a_mistake_is_the_result_of_its_wrong_kernel(id, answer):
 def test_every_mistake_has_a_wrong_kernel_and_differs_from_the_others(id):
     launches = make_launches(exercise(id), function(id, cell(id)))
     assert not [*find_unproven_mistakes(launches, answers_with_mistakes(id))]
+
+
+@pytest.mark.parametrize("id", PYTHON)
+def test_every_mistake_of_a_plain_function_is_named_where_it_is_made(id):
+    named = set()
+    for answer in answers_with_mistakes(id):
+        verdict = check(id, function(id, answer.source(cell(id))), seed=1)
+        assert verdict.cause == answer.mistake and verdict.message.endswith(f"as if {verdict.cause}."), verdict
+        named.add(answer.mistake)
+    assert named == {cause for questions in exercise(id).make_launches(1) for cause, _ in questions.mistakes}
 
 
 @pytest.mark.parametrize("id", GPU_OR_CPU)
