@@ -90,3 +90,13 @@ def test_no_mistake_tells_the_solution(id):
     launches = launches_of(id, function(id, cell(id)))
     causes = {mistake.cause for launch in launches for mistake in launch.mistakes}
     assert not [cause for cause in causes for line in lines if len(line) > 8 and line in cause]
+
+
+@pytest.mark.parametrize("id", GPU_OR_CPU)
+def test_no_cause_tells_a_size_that_is_drawn(id):
+    """It is told of runs whose sizes only the grader knows."""
+    kernel = function(id, cell(id))
+    constants = read_constants(exercise(id), python_function(kernel))
+    launches = [launch for seed in range(3) for launch in exercise(id).make_launches(seed, **constants)]
+    causes = {mistake.cause for launch in launches for mistake in launch.mistakes}
+    assert causes <= {answer.mistake for answer in answers_with_mistakes(id)}

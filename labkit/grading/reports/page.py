@@ -35,6 +35,7 @@ section { border-left: 4px solid #d55e00; padding: 0 1rem; margin: 1.5rem 0; }
 section.full { border-color: #009e73; }
 section.open { border-color: #0072b2; }
 pre { white-space: pre-wrap; background: #8881; padding: .5rem; }
+pre.pattern { display: table; line-height: 1; white-space: pre; }
 mark { background: #d55e0040; color: inherit; } figure { margin: 1rem 0; } img { max-width: 100%; }
 @media (prefers-color-scheme: dark) { body { background: #111; color: #eee; } }
 """
@@ -110,8 +111,10 @@ def headline(*rows: Grade) -> str:
 
 def explain(row: Grade) -> list[str]:
     """Return the lines that a student reads: on a run with hidden sizes, only the kind of fault."""
-    message = HIDDEN.get(row.reason, "This goes wrong on sizes that are drawn anew for each grading.")
-    message = message if row.hidden and row.reason != "solved" else row.message
+    message = row.message
+    if row.hidden and row.reason != "solved":
+        cause = f" It comes out as if {row.cause}." if row.cause else ""
+        message = HIDDEN.get(row.reason, "This goes wrong on sizes that are drawn anew for each grading.") + cause
     ran = f"Run as a program: {row.ran}" if row.ran else ""
     return "\n".join(filter(None, [row.by_hand, message, row.published, row.note, row.late, ran])).splitlines()
 
@@ -139,9 +142,26 @@ def section_key(row: Grade) -> tuple:
 def _make_section(rows, text, picture):
     row = rows[0]
     kind = "open" if row.points is None else "full" if row.exercise and row.points >= row.out_of else "less"
-    paragraphs = "".join(f"<p>{escape(line)}</p>" for line in explain(row))
-    content = f"<h2>{escape(headline(*rows))}</h2>{paragraphs}{_quote_line(row, text)}{picture}"
-    return f'<section class="{kind}">{content}</section>'
+    parts = [f"<h2>{escape(headline(*rows))}</h2>", *_format_lines(explain(row)), _format_pattern(row)]
+    return f'<section class="{kind}">{"".join(parts)}{_quote_line(row, text)}{picture}</section>'
+
+
+def _format_lines(lines):
+    """Yield paragraphs, and lists of the lines that begin with a dash; what stands in backticks is code."""
+    for is_list, group in groupby(lines, key=lambda line: line.startswith("- ")):
+        texts = [re.sub("`([^`]+)`", r"<code>\1</code>", escape(line.removeprefix("- "))) for line in group]
+        if is_list:
+            yield f"<ul>{''.join(f'<li>{text}</li>' for text in texts)}</ul>"
+        else:
+            yield "".join(f"<p>{text}</p>" for text in texts)
+
+
+def _format_pattern(row):
+    if not row.pattern:
+        return ""
+    *cells, key = map(escape, row.pattern.splitlines())
+    image = "\n".join(cells)
+    return f'<pre class="pattern" role="img" aria-label="Wrong elements">{image}</pre><p>{key}</p>'
 
 
 def _quote_line(row, text):
