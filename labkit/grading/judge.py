@@ -70,16 +70,16 @@ class Judge:
 
     def __call__(self, id: str, text: str) -> None:
         """Print the verdict on an answer, which nbval compares; write its details to their file."""
-        judgement, trace = self._judge(id, text)
+        judgement, verdict = self._judge(id, text)
         if judgement.reason == SOLVED:
             print(SOLVED)
             return
         judgement = replace(judgement, message=judgement.message[:MAX_CHARACTERS])
         if judgement.hidden:
             judgement = replace(judgement, pattern="")
-        elif isinstance(trace, Trace):
+        elif verdict and isinstance(verdict.trace, Trace):
             with _silence():
-                picture, pictured = draw_picture(trace, judgement.line)
+                picture, pictured = draw_picture(verdict.trace, verdict.line, verdict.access)
             judgement = replace(judgement, picture=picture, pictured=pictured[:MAX_CHARACTERS])
         with open(self.details, "a", encoding="ascii") as file:
             file.write(f"{json.dumps(asdict(judgement))}\n")
@@ -90,7 +90,7 @@ class Judge:
         return self._judge(id, text)[0]
 
     def _judge(self, id, text):
-        """Return the judgement, and the trace of the run that it is about, if there is one."""
+        """Return the judgement, and the verdict on which it rests, if there is one."""
         if unreadable := self.read(id, text):
             return unreadable, None
         rules = exercise(id)
@@ -105,7 +105,7 @@ class Judge:
             return Judgement("too slow", explain_timeout(f"{CPU_S} s of computing")), None
         of_result = {"cause": verdict.cause, "pattern": "\n".join(verdict.picture)}
         judgement = Judgement(verdict.reason, verdict.message, verdict.line, verdict.launch, **of_result)
-        return judgement, verdict.trace
+        return judgement, verdict
 
 
 def explain_timeout(limit: str) -> str:

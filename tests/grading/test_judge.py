@@ -190,7 +190,7 @@ def test_the_longest_judgement_is_read_whole(judged, monkeypatch):
     """Or a student could choose not to be graded."""
     name = "\U00020000" * 20_000
     drawn = '"' * picture.MAX_CHARACTERS, "\U00020000" * 20_000
-    monkeypatch.setattr("labkit.grading.judge.draw_picture", lambda trace, line: drawn)
+    monkeypatch.setattr("labkit.grading.judge.draw_picture", lambda *_: drawn)
     said = judged(f"{name} = 0" + SAXPY + f"        x[i + {name}] = 1")["write-saxpy"][1]
     assert json.loads(said)["reason"] == "input changed"
     assert len(said) < plugin.MAX_DETAILS - 100
