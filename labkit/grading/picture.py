@@ -6,6 +6,7 @@ from labkit.checking.failing_access import FailingAccess, touches
 from labkit.trace import Trace
 
 COLOURS = "What warp {} touches is dark orange, what the other warps of the block touch is light orange."
+SIZE_INCHES = 6.5, 3.2
 MAX_CHARACTERS = 70_000
 MAX_ACCESSES = 20_000  # of warps in the recorded blocks: about a second to read
 
@@ -35,7 +36,7 @@ def draw_picture(trace: Trace, line: int | None, access: FailingAccess | None = 
         if access and is_exact:
             view.data["marked"] = [access.array, access.element]
             told += f" {_tell_access(trace, access)}"
-        picture = view.to_svg(step)
+        picture = view.to_svg(step, SIZE_INCHES)
     except Exception:  # a view that fails on a student's kernel is no part of the verdict
         return "", ""
     if not view.data["table"]["rows"] or len(picture) > MAX_CHARACTERS:

@@ -195,7 +195,7 @@ def test_a_page_holds_our_elements_alone_and_their_text(written):
         *("html", "head", "meta", "title", "style", "body", "h1", "h2", "section", "p", "pre", "mark"),
         *("figure", "img", "figcaption", "ul", "li", "code"),
     }
-    known = {"class", "charset", "lang", "http-equiv", "content", "src", "alt", "role", "aria-label"}
+    known = {"class", "charset", "lang", "http-equiv", "name", "content", "src", "alt", "role", "aria-label"}
     assert all(set(attributes) <= known for _, attributes in page.found)
     assert "<script>alert(1)</script>" in page.text and 'x = "</pre>' in page.text
 

@@ -12,6 +12,7 @@ from itertools import groupby
 from labkit.exercises import exercise
 from labkit.grading.assessment import Assessment
 from labkit.grading.grades import Grade, format_points, sum_points
+from labkit.grading.policy import LatePolicy
 
 MAX_PICTURE_CHARACTERS = 160_000  # on a page
 CONTEXT_LINES = 2  # lines of the answer shown before and after the marked one
@@ -30,14 +31,17 @@ TIME = "%Y-%m-%d %H:%M %z"
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem; }
-h1, h2, p, pre { overflow-wrap: anywhere; }
-section { border-left: 4px solid #d55e00; padding: 0 1rem; margin: 1.5rem 0; }
+h1, h2 { line-height: 1.25; } h2 { font-size: 1.25rem; margin: 0; } ul { padding-left: 1.25rem; }
+h1, h2, p, li, pre, figcaption { overflow-wrap: anywhere; }
+section { border-left: 4px solid #d55e00; padding: 0 0 0 1rem; margin: 2rem 0; }
 section.full { border-color: #009e73; }
 section.open { border-color: #0072b2; }
-pre { white-space: pre-wrap; background: #8881; padding: .5rem; }
-pre.pattern { display: table; line-height: 1; white-space: pre; }
-mark { background: #d55e0040; color: inherit; } figure { margin: 1rem 0; } img { max-width: 100%; }
-@media (prefers-color-scheme: dark) { body { background: #111; color: #eee; } }
+pre { white-space: pre-wrap; background: #8881; padding: .5rem; font-size: .85rem; }
+pre.pattern { display: table; line-height: 1; white-space: pre; font-size: min(.85rem, 2.5vw); }
+pre.pattern + p, figcaption { font-size: .9rem; } mark { background: #d55e0040; color: inherit; }
+figure { margin: 1rem 0; } img { max-width: 100%; background: #fff; border-radius: 4px; }
+@media (max-width: 30rem) { body { margin: 1rem auto; } }
+@media (prefers-color-scheme: dark) { body { background: #111; color: #eee; color-scheme: dark; } }
 """
 
 
@@ -80,6 +84,7 @@ def make_page(
         parts.append(_make_section(section, texts.get(key, ""), picture))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width">'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         f"<title>{escape(student)}</title><style>{STYLE}</style></head>\n"
         f"<body><h1>{escape(student)}: {total}</h1>\n"
@@ -127,7 +132,9 @@ def _describe_assignment(student, assessment):
         date = f" of {collected.time:{TIME}}" if collected.time else ""
         sentences.append(f"Commit {collected.commit[:7]}{date}. {collected.told_left_out}".strip())
     if collected and collected.late_commit:
-        sentences.append(f"Late commit {collected.late_commit[:7]}: the better answer of the two counts.")
+        is_better = assessment.late_policy is LatePolicy.BETTER
+        counts = "the better answer of the two counts" if is_better else "it alone counts"
+        sentences.append(f"Late commit {collected.late_commit[:7]}: {counts}.")
     if deadline:
         sentences.append(f"Due {deadline.due:{TIME}}.")
     return " ".join([*sentences, DRAWN_ANEW])
@@ -165,7 +172,7 @@ def _format_pattern(row):
 
 
 def _quote_line(row, text):
-    lines = text.split("\n")
+    lines = text.rstrip().split("\n")
     if row.line is None or not 1 <= row.line <= len(lines):
         return ""
     first = max(1, row.line - CONTEXT_LINES)
