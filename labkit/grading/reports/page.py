@@ -87,8 +87,8 @@ def make_page(
         '<meta name="viewport" content="width=device-width">'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         f"<title>{escape(student)}</title><style>{STYLE}</style></head>\n"
-        f"<body><h1>{escape(student)}: {total}</h1>\n"
-        f"<p>{escape(_describe_assignment(student, assessment))}</p>\n" + "\n".join(parts) + "\n</body></html>\n"
+        f"<body><main><h1>{escape(student)}: {total}</h1>\n"
+        f"<p>{escape(_describe_assignment(student, assessment))}</p>\n" + "\n".join(parts) + "\n</main></body></html>\n"
     )
 
 
