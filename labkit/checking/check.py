@@ -18,6 +18,7 @@ from labkit.checking.in_child import Allowance
 from labkit.checking.own_code import collect_helpers, explain_foreign_function, find_foreign_helper
 from labkit.checking.restricted_python import run_calls
 from labkit.checking.source import find_stub_line, python_function
+from labkit.checking.suspect import find_suspect
 from labkit.checking.verdict import Verdict
 from labkit.loops import LoopTrace
 from labkit.loops import trace as trace_loop
@@ -233,15 +234,21 @@ class _Judgement:
         lines = sorted({site.line for site in sites if site.array == wrong.name and site.kind != "load"})
         if not lines:
             raise _Fault(wrong.reason, f"{wrong.message}\n- No line stores to {wrong.name}.", None, wrong)
+        if wrong.reason != "result":
+            raise _Fault(wrong.reason, wrong.message, lines[0], wrong)
         message, stores = wrong.message, self._find_stores(wrong)
-        line = stores[0].line if len({store.line for store in stores}) == 1 else None
-        if line and len(lines) > 1 and not wrong.cause:
-            message += f"\n- Line {line} stored {wrong.name}'s first wrong element."
-        raise _Fault(wrong.reason, message, line or lines[0], wrong, stores[-1] if stores else None)
+        suspicion = find_suspect(self.function, wrong.name, self.trace.findings)
+        if not wrong.cause:
+            message += f"\n- {suspicion.told}" if suspicion.told else ""
+            if suspicion.line:
+                message += f"\n- Look at line {suspicion.line}: what else leads to {wrong.name} is written as usual."
+            elif len({store.line for store in stores}) == 1 < len(lines):
+                message += f"\n- Line {stores[0].line} stored {wrong.name}'s first wrong element."
+        raise _Fault(wrong.reason, message, suspicion.line, wrong, stores[-1] if stores else None)
 
     def _find_stores(self, wrong) -> list[FailingAccess]:
         """Find the stores to the first wrong element; keep the accesses of the block that made the last of them."""
-        if wrong.reason != "result" or not isinstance(self.trace, Trace):
+        if not isinstance(self.trace, Trace):
             return []
         stores = find_stores(self.trace, wrong.name, wrong.element)
         if not stores and (blocks := list_blocks(self.trace)):

@@ -51,7 +51,8 @@ def test_the_step_is_the_one_at_the_line(said):
     life = solutions("first-gpu-matmul")["the-game-of-life"]
     found = said("the-game-of-life", life.replace("living == 3", "living == 4"))
     assert found["reason"] == "result"
-    assert f", line {found['line']}: warp 0 writes after" in found["pictured"]
+    line = next(n for n, text in enumerate(life.splitlines(), 1) if "living == 3" in text)
+    assert f", line {line}: warp 0 writes after" in found["pictured"]
 
 
 def test_an_error_is_drawn_in_the_block_in_which_it_is(said):
