@@ -88,6 +88,7 @@ class _Judgement:
         self.function = python_function(kernel)
         self.label = ""
         self.allowance = Allowance()
+        self.record: Callable[..., Trace] | None = None  # runs the latest launch again
         self.trace: Trace | LoopTrace | None = None
 
     def run_checks(self, draws: int) -> str:
@@ -167,8 +168,8 @@ class _Judgement:
         if complaint := find_foreign_helper(self.function, helpers):
             raise _Fault("not a kernel", complaint)
         _check_inputs(launch, trace, names)
-        self._check_findings()
-        self._check_outputs(launch, names)
+        self._check_findings(trace)
+        self._check_outputs(launch, trace, names)
         self._check_backwards(launch, trace, names)
         _check_budgets(launch, trace)
         _check_duties(launch, trace)
@@ -183,10 +184,10 @@ class _Judgement:
         if self.exercise.machine != "gpu" or prod(launch.grid) == 1 or not atomics:
             return
         try:
-            self.trace = self._simulate(simulate_backwards, launch)
-            self._check_findings()
-            self._check_outputs(launch, names)
-            _check_duties(launch, self.trace)
+            self.trace = backwards = self._simulate(simulate_backwards, launch)
+            self._check_findings(backwards)
+            self._check_outputs(launch, backwards, names)
+            _check_duties(launch, backwards)
         except KernelError as error:
             raise _Fault("refused", f"{OTHER_ORDER}, it stopped: {error}", error.line) from None
         except _Fault as fault:
@@ -204,40 +205,41 @@ class _Judgement:
 
     def _simulate(self, run: Callable, launch: Launch) -> Trace:
         options = {"shared_bytes": launch.shared_bytes}
-        self.record = partial(run, self.kernel, launch.grid, launch.block, *launch.args, **options)
-        return self.record(record=((0, 0, 0), tuple(size - 1 for size in launch.grid)))
+        self.record = record = partial(run, self.kernel, launch.grid, launch.block, *launch.args, **options)
+        return record(record=((0, 0, 0), tuple(size - 1 for size in launch.grid)))
 
-    def _record(self, *blocks: tuple[int, int, int]) -> Trace:
-        """Run the latest launch once more with the accesses of other blocks."""
+    def _record(self, trace: Trace, *blocks: tuple[int, int, int]) -> Trace:
+        """Run the latest launch, whose trace is given, once more with the accesses of other blocks."""
         try:
-            return self.record(record=blocks)
+            return self.record(record=blocks) if self.record else trace
         except KernelError:  # the time that all runs may take is over
-            return self.trace
+            return trace
 
-    def _check_findings(self):
-        errors = [finding for finding in self.trace.errors if finding.kind != "unwritten"]  # that is told of outputs
+    def _check_findings(self, trace: Trace | LoopTrace):
+        errors = [finding for finding in trace.errors if finding.kind != "unwritten"]  # that is told of outputs
         if not errors:
             return
         order = {kind: rank for rank, kind in enumerate(FIRST_KINDS)}
         first = min(errors, key=lambda finding: order.get(finding.kind, len(order)))
         message = first.message if first.kind in WITH_FIX else first.fact
-        access = find_access(self.trace, first) if isinstance(self.trace, Trace) else None
-        if access and access.thread.block not in self.trace.samples.blocks:
-            self.trace = self._record(access.thread.block)
+        access = None
+        if isinstance(trace, Trace) and (access := find_access(trace, first)):
+            block = access.thread.block
+            self.trace = trace if block in trace.samples.blocks else self._record(trace, block)
         raise _Fault(first.kind, add_line(first.line, message), first.line, access=access)
 
-    def _check_outputs(self, launch, names):
-        wrong = find_wrong_output(launch, names, self.trace.outputs)
+    def _check_outputs(self, launch: Launch, trace: Trace | LoopTrace, names: list[str]):
+        wrong = find_wrong_output(launch, names, trace.outputs)
         if wrong is None:
             return
-        sites = [counters.site for counters in self.trace.sites]
+        sites = [counters.site for counters in trace.sites]
         lines = sorted({site.line for site in sites if site.array == wrong.name and site.kind != "load"})
         if not lines:
             raise _Fault(wrong.reason, f"{wrong.message}\n- No line stores to {wrong.name}.", None, wrong)
         if wrong.reason != "result":
             raise _Fault(wrong.reason, wrong.message, lines[0], wrong)
-        message, stores = wrong.message, self._find_stores(wrong)
-        suspicion = find_suspect(self.function, wrong.name, self.trace.findings)
+        message, stores = wrong.message, self._find_stores(wrong, trace)
+        suspicion = find_suspect(self.function, wrong.name, trace.findings)
         if not wrong.cause:
             message += f"\n- {suspicion.told}" if suspicion.told else ""
             if suspicion.line:
@@ -246,16 +248,17 @@ class _Judgement:
                 message += f"\n- Line {stores[0].line} stored {wrong.name}'s first wrong element."
         raise _Fault(wrong.reason, message, suspicion.line, wrong, stores[-1] if stores else None)
 
-    def _find_stores(self, wrong) -> list[FailingAccess]:
+    def _find_stores(self, wrong: Difference, trace: Trace | LoopTrace) -> list[FailingAccess]:
         """Find the stores to the first wrong element; keep the accesses of the block that made the last of them."""
-        if not isinstance(self.trace, Trace):
+        if not isinstance(trace, Trace) or wrong.element is None:
             return []
-        stores = find_stores(self.trace, wrong.name, wrong.element)
-        if not stores and (blocks := list_blocks(self.trace)):
-            trace = self._record(*blocks)
+        stores = find_stores(trace, wrong.name, wrong.element)
+        if not stores and (blocks := list_blocks(trace)):
+            trace = self._record(trace, *blocks)
             stores = find_stores(trace, wrong.name, wrong.element)
-            self.trace = keep_block(trace, stores[-1].thread.block) if stores else self.trace
-        return stores if self.trace.samples.complete else []
+            if stores:
+                self.trace = keep_block(trace, stores[-1].thread.block)
+        return stores if trace.samples.complete else []
 
     def _check_dependences(self, launches: Sequence[Launch]):
         """Find what the result must depend on and does not, by disturbed runs of one of the launches."""

@@ -135,7 +135,7 @@ class View:
                 figure.set_size_inches(size_inches)
                 figure.suptitle("")
                 figure.supxlabel("")
-            box = {"bbox_inches": "tight"} if size_inches else {}
+            box: dict[str, Any] = {"bbox_inches": "tight"} if size_inches else {}
             figure.savefig(text, format="svg", facecolor=COLOURS["bg"], metadata={"Date": None, "Creator": None}, **box)
         svg = text.getvalue()
         return svg[svg.index("<svg") :]
