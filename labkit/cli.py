@@ -347,6 +347,9 @@ def grade(
         str | None, typer.Option(help="When the last commit is due: 2026-11-30T23:59+01:00, or a day, until its end.")
     ] = None,
     late: Annotated[float, typer.Option(help="Per cent of the points that each day begun after it costs.")] = 100,
+    late_policy: Annotated[
+        str, typer.Option(help="What counts of a commit in time and a late one: the `better` answers, or the `last`.")
+    ] = "better",
     manual: Annotated[
         Path | None, typer.Option(help="CSV of points by hand: student, exercise, points; comment, extra.")
     ] = None,
@@ -383,6 +386,8 @@ def grade(
     _use_course(own, paths)
     if not collected and len(paths) == 1 and (paths[0] / FILE).is_file():  # one of several may be a student's
         collected = paths[0] / FILE
+    if late_policy not in [*policy.LatePolicy]:
+        _fail(f"there is no late policy {late_policy!r}: give {' or '.join(policy.LatePolicy)}")
     if deadline and not collected:
         _fail("a deadline needs the times of the commits; give the collected.json of `labkit collect` with --collected")
     try:
@@ -408,6 +413,7 @@ def grade(
                 policy.Deadline(_time(deadline), late) if deadline else None,
                 manual,
                 course.assignment if course else "",
+                policy.LatePolicy(late_policy),
             )
             how = {"scheduler": scheduler, "workers": workers, "progress": progress}
             if part:

@@ -184,6 +184,15 @@ def test_a_deadline_goes_by_the_times_of_a_collection(monkeypatch, tmp_path):
     assert "'Monday' is no time" in invoke(*asked, "Monday").output
 
 
+def test_a_late_policy_is_handed_over_and_another_word_refused(monkeypatch, tmp_path):
+    policies = []
+    monkeypatch.setattr("labkit.grading.grade.grade", lambda paths, out, rules, *_, **__: policies.append(rules) or [])
+    asked = ("grade", str(tmp_path), "--out", str(tmp_path / "out"), "--late-policy")
+    invoke(*asked, "last")
+    assert [rules.late_policy for rules in policies] == ["last"]
+    assert "there is no late policy 'first': give better or last" in invoke(*asked, "first").output
+
+
 def test_the_times_of_a_collection_are_not_those_that_a_student_hands_in(monkeypatch, tmp_path):
     from labkit.grading import grade as grading
 

@@ -22,10 +22,12 @@ from labkit.checking.budget import (
 )
 from labkit.checking.compare import Difference, find_wrong_output, list_after_two
 from labkit.checking.exercise import Exercise, Launch, Questions
+from labkit.checking.failing_access import FailingAccess, find_access, find_stores, keep_block, list_blocks
 from labkit.checking.in_child import Allowance
 from labkit.checking.own_code import collect_helpers, explain_foreign_function, find_foreign_helper
 from labkit.checking.restricted_python import run_calls
 from labkit.checking.source import find_stub_line, python_function
+from labkit.checking.suspect import find_suspect
 from labkit.checking.verdict import Verdict
 from labkit.loops import LoopTrace
 from labkit.loops import trace as trace_loop
@@ -44,9 +46,16 @@ ANOTHER_WAY = "The result is right, but not in the way that the exercise is abou
 class _Fault(Exception):
     """The answer is not right, for the reason of a verdict; the line is that of the learner's code."""
 
-    def __init__(self, reason: str, message: str, line: int | None = None, difference: Difference | None = None):
+    def __init__(
+        self,
+        reason: str,
+        message: str,
+        line: int | None = None,
+        difference: Difference | None = None,
+        access: FailingAccess | None = None,
+    ):
         super().__init__(message)
-        self.reason, self.line, self.difference = reason, line, difference
+        self.reason, self.line, self.difference, self.access = reason, line, difference, access
 
 
 def judge(exercise: Exercise, kernel: Any, seed: int, draws: int = 1) -> Verdict:
@@ -62,7 +71,8 @@ def judge(exercise: Exercise, kernel: Any, seed: int, draws: int = 1) -> Verdict
     try:
         message = judgement.run_checks(draws)
     except _Fault as fault:
-        run_details: dict[str, Any] = {"line": fault.line, "launch": judgement.label, "trace": judgement.trace}
+        run_details: dict[str, Any] = {"line": fault.line, "launch": judgement.label}
+        run_details |= {"trace": judgement.trace, "access": fault.access}
         if fault.difference:
             run_details |= {"cause": fault.difference.cause, "picture": fault.difference.picture}
         return Verdict(*exercise_fields, fault.reason, str(fault), **run_details, seed=seed, number=exercise.number)
@@ -88,6 +98,7 @@ class _Judgement:
         self.function = python_function(kernel)
         self.label = ""
         self.allowance = Allowance()
+        self.record: Callable[..., Trace] | None = None  # runs the latest launch again
         self.trace: Trace | LoopTrace | None = None
 
     def run_checks(self, draws: int) -> str:
@@ -169,8 +180,8 @@ class _Judgement:
         if complaint := find_foreign_helper(self.function, helpers):
             raise _Fault("not a kernel", complaint)
         _check_inputs(launch, trace, names)
-        _check_findings(trace)
-        _check_outputs(launch, trace, names)
+        self._check_findings(trace)
+        self._check_outputs(launch, trace, names)
         self._check_backwards(launch, trace, names)
         _check_budgets(launch, trace)
         _check_duties(launch, trace)
@@ -185,16 +196,15 @@ class _Judgement:
         if self.exercise.machine != "gpu" or prod(launch.grid) == 1 or not atomics:
             return
         try:
-            self.trace = self._simulate(simulate_backwards, launch)
-            _check_findings(self.trace)
-            _check_outputs(launch, self.trace, names)
-            _check_duties(launch, self.trace)
+            self.trace = backwards = self._simulate(simulate_backwards, launch)
+            self._check_findings(backwards)
+            self._check_outputs(launch, backwards, names)
+            _check_duties(launch, backwards)
         except KernelError as error:
             raise _Fault("refused", f"{OTHER_ORDER}, it stopped: {error}", error.line) from None
         except _Fault as fault:
-            raise _Fault(
-                fault.reason, f"{OTHER_ORDER}, it went wrong.\n{fault}", fault.line, fault.difference
-            ) from None
+            message = f"{OTHER_ORDER}, it went wrong.\n{fault}"
+            raise _Fault(fault.reason, message, fault.line, fault.difference, fault.access) from None
         self.trace = trace
 
     def _run(self, launch: Launch) -> Trace | LoopTrace:
@@ -206,8 +216,62 @@ class _Judgement:
         return self._simulate(simulate, launch)
 
     def _simulate(self, run: Callable, launch: Launch) -> Trace:
-        geometry, recorded_blocks = (launch.grid, launch.block), ((0, 0, 0), tuple(size - 1 for size in launch.grid))
-        return run(self.kernel, *geometry, *launch.args, shared_bytes=launch.shared_bytes, record=recorded_blocks)
+        options = {"shared_bytes": launch.shared_bytes}
+        self.record = record = partial(run, self.kernel, launch.grid, launch.block, *launch.args, **options)
+        return record(record=((0, 0, 0), tuple(size - 1 for size in launch.grid)))
+
+    def _record(self, trace: Trace, *blocks: tuple[int, int, int]) -> Trace:
+        """Run the latest launch, whose trace is given, once more with the accesses of other blocks."""
+        try:
+            return self.record(record=blocks) if self.record else trace
+        except KernelError:  # the time that all runs may take is over
+            return trace
+
+    def _check_findings(self, trace: Trace | LoopTrace):
+        errors = [finding for finding in trace.errors if finding.kind != "unwritten"]  # that is told of outputs
+        if not errors:
+            return
+        order = {kind: rank for rank, kind in enumerate(FIRST_KINDS)}
+        first = min(errors, key=lambda finding: order.get(finding.kind, len(order)))
+        message = first.message if first.kind in WITH_FIX else first.fact
+        access = None
+        if isinstance(trace, Trace) and (access := find_access(trace, first)):
+            block = access.thread.block
+            self.trace = trace if block in trace.samples.blocks else self._record(trace, block)
+        sentences = re.split(SENTENCE_END, add_line(first.line, message))
+        raise _Fault(first.kind, list_after_two(sentences), first.line, access=access)
+
+    def _check_outputs(self, launch: Launch, trace: Trace | LoopTrace, names: list[str]):
+        wrong = find_wrong_output(launch, names, trace.outputs)
+        if wrong is None:
+            return
+        sites = [counters.site for counters in trace.sites]
+        lines = sorted({site.line for site in sites if site.array == wrong.name and site.kind != "load"})
+        if not lines:
+            raise _Fault(wrong.reason, f"{wrong.message}\n- No line stores to {wrong.name}.", None, wrong)
+        if wrong.reason != "result":
+            raise _Fault(wrong.reason, wrong.message, lines[0], wrong)
+        message, stores = wrong.message, self._find_stores(wrong, trace)
+        suspicion = find_suspect(self.function, wrong.name, trace.findings)
+        if not wrong.cause:
+            message += f"\n- {suspicion.told}" if suspicion.told else ""
+            if suspicion.line:
+                message += f"\n- Look at line {suspicion.line}: what else leads to {wrong.name} is written as usual."
+            elif len({store.line for store in stores}) == 1 < len(lines):
+                message += f"\n- Line {stores[0].line} stored {wrong.name}'s first wrong element."
+        raise _Fault(wrong.reason, message, suspicion.line, wrong, stores[-1] if stores else None)
+
+    def _find_stores(self, wrong: Difference, trace: Trace | LoopTrace) -> list[FailingAccess]:
+        """Find the stores to the first wrong element; keep the accesses of the block that made the last of them."""
+        if not isinstance(trace, Trace) or wrong.element is None:
+            return []
+        stores = find_stores(trace, wrong.name, wrong.element)
+        if not stores and (blocks := list_blocks(trace)):
+            trace = self._record(trace, *blocks)
+            stores = find_stores(trace, wrong.name, wrong.element)
+            if stores:
+                self.trace = keep_block(trace, stores[-1].thread.block)
+        return stores if trace.samples.complete else []
 
     def _check_dependences(self, launches: Sequence[Launch]):
         """Find what the result must depend on and does not, by disturbed runs of one of the launches."""
@@ -274,43 +338,9 @@ def _check_inputs(launch, trace, names):
             raise _Fault("input changed", message, site.line)
 
 
-def _check_findings(trace):
-    errors = [finding for finding in trace.errors if finding.kind != "unwritten"]  # `_check_outputs` says it better
-    if errors:
-        order = {kind: rank for rank, kind in enumerate(FIRST_KINDS)}
-        first = min(errors, key=lambda finding: order.get(finding.kind, len(order)))
-        message = first.message if first.kind in WITH_FIX else first.fact
-        sentences = re.split(SENTENCE_END, add_line(first.line, message))
-        raise _Fault(first.kind, list_after_two(sentences), first.line)
-
-
 def add_line(line: int, message: str) -> str:
     """Put the line in front of a message that does not name it."""
     return message if re.search(rf"\b[Ll]ine {line}\b", message) else f"Line {line}: {message}"
-
-
-def _check_outputs(launch, trace, names):
-    wrong = find_wrong_output(launch, names, trace.outputs)
-    if wrong is None:
-        return
-    lines = sorted({c.site.line for c in trace.sites if c.site.array == wrong.name and c.site.kind != "load"})
-    if not lines:
-        raise _Fault(wrong.reason, f"{wrong.message}\n- No line stores to {wrong.name}.", None, wrong)
-    message, line = wrong.message, _find_store(trace, wrong)
-    if line and len(lines) > 1 and not wrong.cause:
-        message += f"\n- Line {line} stored {wrong.name}'s first wrong element."
-    raise _Fault(wrong.reason, message, line or lines[0], wrong)
-
-
-def _find_store(trace, wrong) -> int | None:
-    """Return the one line that stored the first wrong element; None if no recorded block shows it, or two did."""
-    if wrong.reason != "result" or not isinstance(trace, Trace):
-        return None
-    sites = [i for i, c in enumerate(trace.sites) if c.site.array == wrong.name and c.site.kind != "load"]
-    samples = trace.samples
-    rows = np.isin(samples.site, sites) & (samples.index == wrong.element).any(axis=-1)
-    lines = {int(line) for line in samples.line[rows]}
-    return lines.pop() if len(lines) == 1 and samples.complete else None
 
 
 def _check_budgets(launch, trace):

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass, field
 from html import escape
 
+from labkit.checking.failing_access import FailingAccess
 from labkit.loops.loop_trace import LoopTrace
 from labkit.trace import Trace
 
@@ -28,6 +29,7 @@ class Verdict:
     number: str = ""  # as shown, "03.2"
     cause: str = ""  # of a wrong result that an exercise's usual mistake explains, in words that follow "as if"
     picture: tuple[str, ...] = ()  # of wrong elements that follow no simple pattern, as lines of text
+    access: FailingAccess | None = field(default=None, repr=False, compare=False)  # at which the run goes wrong
     trace: Trace | LoopTrace | None = field(default=None, repr=False, compare=False)  # of the run, for the views
 
     @property

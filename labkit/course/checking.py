@@ -56,5 +56,6 @@ def _check_chapter(path: Path, wanted: Mapping[str, float], seed: int) -> Iterat
             yield Checked(id, 0, points, submission.refused.get(id, missing))
             continue
         judgement = judge.judgement(id, submission.answers[id])
-        where = f"\n(run on {judgement.launch})" if judgement.launch else ""
-        yield Checked(id, points if judgement.reason == SOLVED else 0, points, judgement.message + where)
+        where = f"(run on {judgement.launch})" if judgement.launch else ""
+        message = "\n".join(filter(None, [judgement.message, judgement.pattern, where]))
+        yield Checked(id, points if judgement.reason == SOLVED else 0, points, message)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from labkit.exercises import exercise, exercise_ids, known_ids
 from labkit.grading.collected import Collected
-from labkit.grading.policy import Deadline
+from labkit.grading.policy import Deadline, LatePolicy
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,7 @@ class Assessment:
     deadline: Deadline | None = None
     by_hand: Path | None = None  # CSV of points that the teacher gives
     assignment: str = ""  # its name
+    late_policy: LatePolicy = LatePolicy.BETTER
 
     def worth(self, id: str) -> float:
         """Return the points of an exercise."""

@@ -63,4 +63,19 @@ def _make_cell(kind, text):
 
 def _format_verdict(row):
     """Return the Markdown of a verdict, in which nothing of a student's is Markdown."""
-    return "\n\n".join([f"**{escape_markdown(headline(row))}**", *(escape_markdown(line) for line in explain(row))])
+    return "\n\n".join(
+        [f"**{escape_markdown(headline(row))}**", *map(_format_line, explain(row)), *_format_pattern(row)]
+    )
+
+
+def _format_line(line):
+    """Return a line as a paragraph, or as an item of a list."""
+    return f"- {escape_markdown(line[2:])}" if line.startswith("- ") else escape_markdown(line)
+
+
+def _format_pattern(row):
+    """Yield the picture of wrong elements as a block of code, and what its signs mean."""
+    if row.pattern:
+        *cells, key = row.pattern.replace("`", "'").splitlines()
+        yield "\n".join(["```", *cells, "```"])
+        yield escape_markdown(key)

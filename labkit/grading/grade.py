@@ -16,6 +16,7 @@ from labkit.grading.journal import Journal
 from labkit.grading.judge import Judgement
 from labkit.grading.judging import CELL_TIMEOUT_S, Limits, judge_tasks
 from labkit.grading.ledger import HandedIn, Ledger
+from labkit.grading.policy import LatePolicy
 from labkit.grading.rebuild import read_chapters, read_setups
 from labkit.grading.reports import replace_file, write_reports
 from labkit.grading.reports.tables import make_csv
@@ -34,7 +35,7 @@ REPORT_EVERY_S = 5
 
 
 def read_files(found: list[Found], paths: list[Path], assessment: Assessment) -> list[HandedIn]:
-    """Read every file that was found at the paths."""
+    """Read every file that was found at the paths; leave out what does not count by the policy on late commits."""
     students = list(dict.fromkeys([*assessment.students, *assessment.collected]))
     root_names = name_roots(paths)
     files = []
@@ -45,7 +46,14 @@ def read_files(found: list[Found], paths: list[Path], assessment: Assessment) ->
         name = inside if inside and len(paths) == 1 else f"{root_names[entry.root]}/{inside}".rstrip("/")
         is_late = inside.startswith(f"{LATE}/") or entry.root.parent.name == LATE
         files.append(HandedIn(printable_path(name), student, submission or read_submission(entry.path), is_late))
-    return files
+    return files if assessment.late_policy is LatePolicy.BETTER else _keep_last(files, assessment)
+
+
+def _keep_last(files, assessment):
+    """Leave out the files in time of students who have a late commit."""
+    late = {collected.student for collected in assessment.collected.values() if collected.late_commit}
+    late |= {file.student for file in files if file.is_late}
+    return [file for file in files if file.is_late or file.student not in late]
 
 
 def grade(

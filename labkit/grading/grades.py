@@ -25,6 +25,8 @@ class Grade:
     ran: str = ""  # the result of running the answer as code, which changes no points
     late: str = ""  # the cost of lateness
     by_hand: str = ""  # the words of a teacher who gave the points
+    cause: str = ""  # that of the usual mistake which explains a wrong result; it tells no size
+    pattern: str = ""  # wrong elements of a run on published sizes, as lines of text
     verbatim: bool = False  # a right answer is the book's own, word for word; only the teacher sees this
 
     @property

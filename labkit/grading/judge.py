@@ -38,6 +38,8 @@ class Judgement:
     launch: str = ""  # the run that the message is about
     picture: str = ""  # of that run in SVG; "" if there is none to show
     pictured: str = ""  # the picture in words
+    cause: str = ""  # that of the usual mistake which explains a wrong result; it tells no size
+    pattern: str = ""  # the wrong elements of that run, as lines of text
 
     @property
     def hidden(self) -> bool:
@@ -68,16 +70,17 @@ class Judge:
 
     def __call__(self, id: str, text: str) -> None:
         """Print the verdict on an answer, which nbval compares; write its details to their file."""
-        judgement, trace = self._judge(id, text)
+        judgement, verdict = self._judge(id, text)
         if judgement.reason == SOLVED:
             print(SOLVED)
             return
-        picture, pictured = "", ""
-        if isinstance(trace, Trace) and not judgement.hidden:
+        judgement = replace(judgement, message=judgement.message[:MAX_CHARACTERS])
+        if judgement.hidden:
+            judgement = replace(judgement, pattern="")
+        elif verdict and isinstance(verdict.trace, Trace):
             with _silence():
-                picture, pictured = draw_picture(trace, judgement.line)
-        message, pictured = judgement.message[:MAX_CHARACTERS], pictured[:MAX_CHARACTERS]
-        judgement = replace(judgement, message=message, picture=picture, pictured=pictured)
+                picture, pictured = draw_picture(verdict.trace, verdict.line, verdict.access)
+            judgement = replace(judgement, picture=picture, pictured=pictured[:MAX_CHARACTERS])
         with open(self.details, "a", encoding="ascii") as file:
             file.write(f"{json.dumps(asdict(judgement))}\n")
         print(NOT_SOLVED)
@@ -87,7 +90,7 @@ class Judge:
         return self._judge(id, text)[0]
 
     def _judge(self, id, text):
-        """Return the judgement, and the trace of the run that it is about, if there is one."""
+        """Return the judgement, and the verdict on which it rests, if there is one."""
         if unreadable := self.read(id, text):
             return unreadable, None
         rules = exercise(id)
@@ -100,7 +103,9 @@ class Judge:
             return Judgement("refused", f"The answer is too large to judge: {type(error).__name__}."), None
         except TooSlow:
             return Judgement("too slow", explain_timeout(f"{CPU_S} s of computing")), None
-        return Judgement(verdict.reason, verdict.message, verdict.line, verdict.launch), verdict.trace
+        of_result = {"cause": verdict.cause, "pattern": "\n".join(verdict.picture)}
+        judgement = Judgement(verdict.reason, verdict.message, verdict.line, verdict.launch, **of_result)
+        return judgement, verdict
 
 
 def explain_timeout(limit: str) -> str:

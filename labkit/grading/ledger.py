@@ -89,6 +89,8 @@ class Ledger:
             "line": judgement.line,
             "launch": make_printable(judgement.launch),
             "hidden": judgement.hidden,
+            "cause": make_printable(judgement.cause),
+            "pattern": "" if judgement.hidden else make_printable(judgement.pattern),
             "verbatim": solved and is_book_solution(id, file.submission.answers[id]),
         }
         self.rows[name, id] = self._row(file, id, points, worth, judgement.message, judgement.reason, **more)

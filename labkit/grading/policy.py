@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from enum import StrEnum
 from pathlib import Path
 
 from labkit.exercises.contents import current_id
@@ -12,6 +13,13 @@ from labkit.grading.grades import Grade, make_printable
 from labkit.grading.roster import RosterError, read_table
 
 DAY_S = 24 * 60 * 60
+
+
+class LatePolicy(StrEnum):
+    """Which answers count of a student with a commit in time and a late one."""
+
+    BETTER = "better"
+    LAST = "last"
 
 
 def parse_time(text: str) -> datetime:

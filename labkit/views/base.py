@@ -120,15 +120,23 @@ class View:
         kind = "svg" if str(path).endswith(".svg") else "png"
         self._drawn(step).savefig(path, format=kind, dpi=dpi, bbox_inches="tight", facecolor=COLOURS["bg"])
 
-    def to_svg(self, step=None) -> str:
-        """Return the still picture in SVG; dollar signs in it are plain text."""
+    def to_svg(self, step=None, size_inches: tuple[float, float] | None = None) -> str:
+        """Return the still picture in SVG; dollar signs in it are plain text.
+
+        A size of its own is that of a picture without title, words below and margins, for a page that has the words.
+        """
         import matplotlib
 
         text = io.StringIO()
         style: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": self.script, "text.parse_math": False}
         with matplotlib.rc_context(style):
             figure = self._drawn(step, layout=None)
-            figure.savefig(text, format="svg", facecolor=COLOURS["bg"], metadata={"Date": None, "Creator": None})
+            if size_inches:
+                figure.set_size_inches(size_inches)
+                figure.suptitle("")
+                figure.supxlabel("")
+            box: dict[str, Any] = {"bbox_inches": "tight"} if size_inches else {}
+            figure.savefig(text, format="svg", facecolor=COLOURS["bg"], metadata={"Date": None, "Creator": None}, **box)
         svg = text.getvalue()
         return svg[svg.index("<svg") :]
 

@@ -1,6 +1,7 @@
 """The tiling view as a still picture, drawn from the same data."""
 
 import numpy as np
+from matplotlib.patches import Rectangle
 
 from labkit.views import stills
 from labkit.views.base import COLOURS, unpack
@@ -9,7 +10,10 @@ MOST_RULED = 8192  # elements with lines between them
 
 
 def draw_still(figure, data, step):
-    """Draw every array at one step: elements touched so far, filled in shared memory, and touched now."""
+    """Draw every array at one step: elements touched so far, filled in shared memory, and touched now.
+
+    A frame marks the element that `data["marked"]` names (array, flat index), if it does.
+    """
     panels = data["panels"]
     touched, filled, reads, now = _replay(data, step)
     everywhere = _replay(data, len(data["phases"]) - 1)[0] if panels else []
@@ -33,6 +37,7 @@ def draw_still(figure, data, step):
             lines = {"color": "white", "linewidth": 0.4}  # a grid of ticks takes ten times as long
             axes.hlines(np.arange(panel["rows"] + 1) - 0.5, -0.5, panel["columns"] - 0.5, **lines)
             axes.vlines(np.arange(panel["columns"] + 1) - 0.5, -0.5, panel["rows"] - 0.5, **lines)
+        _mark(axes, panel, *data.get("marked", ("", 0)))
         axes.set(xticks=[], yticks=[])
         axes.spines[:].set_visible(False)
         axes.set_title(panel["name"], fontsize=9, color=COLOURS["fg"], loc="left", weight="bold")
@@ -43,6 +48,15 @@ def draw_still(figure, data, step):
     if data["stats"]["values"]:
         pairs = zip(data["stats"]["values"][step], data["stats"]["labels"], strict=True)
         figure.supxlabel("   ·   ".join(f"{value:,} {label}" for value, label in pairs), fontsize=9)
+
+
+def _mark(axes, panel, array, element):
+    """Frame an element, widely enough to be seen in a large array."""
+    if panel["name"] == array:
+        width, height = (max(1.6, panel[side] / 30) for side in ("columns", "rows"))
+        x, y = element % panel["columns"], element // panel["columns"]
+        style = {"fill": False, "edgecolor": COLOURS["fg"], "linewidth": 1.4, "clip_on": False}
+        axes.add_patch(Rectangle((x - width / 2, y - height / 2), width, height, **style))
 
 
 def _places(figure, data):

@@ -5,7 +5,9 @@ from answers import answers
 from exercise_cells import cell, function
 from sampling import sampled
 
+from labkit.checking.check import read_constants
 from labkit.checking.proof import find_telling_mistakes, find_unproven_mistakes, find_wrong_mistake, make_launches
+from labkit.checking.source import python_function
 from labkit.exercises import check, exercise, exercise_ids
 
 PYTHON = [id for id in exercise_ids() if exercise(id).machine == "python"]
@@ -46,3 +48,13 @@ def test_every_mistake_of_a_plain_function_is_named_where_it_is_made(id):
 def test_no_mistake_tells_the_solution(id):
     launches = make_launches(exercise(id), function(id, cell(id)))
     assert not [*find_telling_mistakes(launches, cell(id), cell(id, "blank"))]
+
+
+@pytest.mark.parametrize("id", GPU_OR_CPU)
+def test_no_cause_tells_a_size_that_is_drawn(id):
+    """It is told of runs whose sizes only the grader knows."""
+    kernel = function(id, cell(id))
+    constants = read_constants(exercise(id), python_function(kernel))
+    launches = [launch for seed in range(3) for launch in exercise(id).make_launches(seed, **constants)]
+    causes = {mistake.cause for launch in launches for mistake in launch.mistakes}
+    assert causes <= {answer.mistake for answer in answers_with_mistakes(id)}

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from labkit import cli
 from labkit.exercises import exercise, exercise_ids
 from labkit.grading.course import Course
+from labkit.grading.journal import FILE as JOURNAL
 
 pytestmark = pytest.mark.long
 SLUG = "first-gpu-matmul"
@@ -22,6 +23,26 @@ FULL = {id: exercise(id).points for id in exercise_ids(SLUG)}
 NONE, UNKNOWN = dict.fromkeys(FULL, 0), dict.fromkeys(FULL)
 FIRST = "write-saxpy"
 WRONG = SAXPY.replace("+ y", "- y")
+LIFE = """
+@cuda.jit
+def generation(board, after):
+    column, line = cuda.grid(2)
+    lines, columns = board.shape
+    if line >= lines or column >= columns:
+        return
+    number, here = 0, 0
+    for down in range(-1, 2):
+        for right in range(-1, 2):
+            if 0 <= line + down < lines and 0 <= column + right < columns:
+                state = board[line + down, column + right]
+                if down == 0 and right == 0:
+                    here = state
+                else:
+                    number += state
+    stays = number == 2 and here == 1
+    after[line, column] = 1 if number == 3 or stays else 0
+"""
+COPIED = LIFE.replace("number", "n").replace("stays", "alive") + "# all by myself\n"
 IN_TIME, DUE, LATE = "2026-11-20T10:00:00+00:00", "2026-11-20T12:00:00+00:00", "2026-11-21T20:00:00+00:00"
 
 
@@ -80,9 +101,17 @@ def twice(folder):
 
 
 def many(folder):
-    for number in range(250):
+    for number in range(100):
         (folder / f"{number:03}.ipynb").write_text('{"cells": []}')
-    answered()(folder)
+    answered(e4=COPIED)(folder)
+
+
+def logged(folder):
+    lines = [{"exercise": FIRST, "points": n, "reason": why} for n, why in ((0, "race"), (2, "solved"))]
+    (folder / "notebooks").mkdir()
+    log = [json.dumps(line | {"time": IN_TIME}) for line in lines]
+    (folder / "notebooks" / "work-log.jsonl").write_text("\n".join(["{", *log, ""]))
+    answered(e4=LIFE)(folder)
 
 
 def link(folder):
@@ -113,7 +142,7 @@ def late_share(share):
 
 
 CLASS = {  # makes the repository, the points, and words of a reason where points are lost
-    "right": (answered(), FULL, ""),
+    "right": (logged, FULL, ""),
     "wrong": (answered(e1=WRONG), FULL | {FIRST: 0}, "(run on "),
     "unreachable": (nothing, UNKNOWN, "could not be fetched. This is no zero."),
     "none": (empty, UNKNOWN, "could not be fetched. This is no zero."),  # the roster has no address
@@ -145,9 +174,14 @@ CLASS = {  # makes the repository, the points, and words of a reason where point
 
 
 def labkit(*words, status):
-    result = CliRunner().invoke(cli.app, [*map(str, words)])
+    result = CliRunner(env={"COLUMNS": "60"}).invoke(cli.app, [*map(str, words)])
     assert result.exit_code == status, result.output
     return result.output
+
+
+def read_lines(path):
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def read_reports(folder):
@@ -174,7 +208,16 @@ def test_a_class_with_every_fault_loses_no_row_and_earns_every_zero(tmp_path):
 
     of = ("--roster", tmp_path / "roster.csv", "--assignment", tmp_path / "course.json")
     rules = ("--deadline", DUE, "--late", "10", "--seed", "7")
+    (tmp_path / "wide.csv").write_text("student,repository\nlee,work/lee,Lee, A.\n")
+    for name in ("collect", "grade"):
+        roster = [tmp_path / "wide.csv"] if name == "collect" else [tmp_path / "in", "--roster", tmp_path / "wide.csv"]
+        assert "has 4 fields" in labkit(name, *roster, "--out", tmp_path / "no", status=1)
+    (tmp_path / "points.csv").write_text(f"student,exercise,points\nlee,{FIRST},2\n")
+    by_hand = ("--manual", tmp_path / "points.csv", "--out", tmp_path / "no")
+    assert f"lee has no exercise {FIRST}" in labkit("grade", tmp_path / "in", *of, *rules, *by_hand, status=1)
+    assert "judgement" not in (tmp_path / "no" / JOURNAL).read_text(encoding="utf-8")
     said = labkit("grade", tmp_path / "in", *of, *rules, "--out", tmp_path / "out", status=3)
+    assert max(len(line) for line in said.splitlines() if line.startswith(" ")) <= 60
     ungraded = "Not graded, and left out of files for learning platforms: none, stale, unreachable"
     assert ungraded in " ".join(said.split())
 
@@ -184,8 +227,15 @@ def test_a_class_with_every_fault_loses_no_row_and_earns_every_zero(tmp_path):
         assert {id: row["points"] for id, row in own.items()} == points, student
         page = (tmp_path / "out" / "students" / f"{student}.html").read_text(encoding="utf-8")
         assert reason in page, student
-    with (tmp_path / "out" / "canvas.csv").open(encoding="utf-8", newline="") as file:
-        logins = {row["SIS Login ID"] for row in csv.DictReader(file)}
+    logins = {row["SIS Login ID"] for row in read_lines(tmp_path / "out" / "canvas.csv")}
     assert logins - {""} == CLASS.keys() - {"unreachable", "none", "stale"}
-    for name, text in read_reports(tmp_path / "out").items():
-        assert str(tmp_path) not in text and "Traceback" not in text, name
+    similar = [line["students"] for line in read_lines(tmp_path / "out" / "similar.csv") if not line["common"]]
+    assert similar == ["many; right"]
+    (work,) = read_lines(tmp_path / "out" / "work.csv")
+    assert (work["student"], work["exercise"], work["attempts"]) == ("right", FIRST, "2")
+    sent = read_reports(tmp_path / "out")
+    for name, text in sent.items():
+        assert str(tmp_path) not in text and "Traceback" not in text and "similar" not in text, name
+    assert "<img" in sent["wrong.html"] and "The frame marks out[0]" in sent["wrong.html"]
+    assert "y were subtracted" in sent["wrong.html"]
+    assert "(run on 512 elements" in sent[f"wrong/{Path(NAME).stem}.ipynb"]

@@ -71,6 +71,19 @@ def test_what_no_cell_answers_is_told_at_the_end_and_hidden_sizes_are_not(tmp_pa
     assert "(run on M=5)" in "".join(texts).replace("&#61;", "=")
 
 
+def test_wrong_elements_are_a_block_of_code_and_the_cause_is_told_of_hidden_sizes(tmp_path, notebooks):
+    path = hand_in(tmp_path / "02.ipynb", "first-gpu-matmul")
+    pattern = "#.#\n# wrong, . right; each sign is 1 element"
+    rows = [
+        row(path, "write-saxpy", 0, "Wrong.\n- Look.", reason="result", launch="M=5", pattern=pattern),
+        row(path, "rows-and-columns", 0, "C[33]", reason="result", hidden=True, cause="B were subtracted"),
+    ]
+    ((_, notebook),) = notebooks((path, "ann", rows)).items()
+    shown, hidden = [cell.source for cell in notebook.cells if cell.source.startswith("**02")]
+    assert "\n\n- Look.\n\n" in shown and "\n\n```\n#.#\n```\n\n" in shown
+    assert "It comes out as if B were subtracted." in hidden and "33" not in hidden
+
+
 def test_files_of_one_name_are_all_there_and_no_later_run_grades_them(tmp_path, notebooks):
     paths = [hand_in(tmp_path / folder / "02.ipynb", "first-gpu-matmul") for folder in "ab"]
     found = notebooks(*((path, "../Ann", [row(path, "write-saxpy", 2)]) for path in paths))

@@ -82,6 +82,16 @@ def test_an_answer_may_use_what_an_earlier_one_defines_and_lines_are_its_own(jud
     assert said["line"] == 7 and said["message"].endswith(": rows 10 to 15.")
 
 
+def test_a_cause_is_told_of_all_sizes_and_wrong_elements_of_published_ones_alone(judged):
+    in_part = SAXPY.replace("+ y[i]", "+ (y[i] if i % 100 > 60 or i % 7 > 3 else 0)")
+    for text, hidden in ((in_part, False), (in_part.replace(" or", " or i < 1100 or"), True)):
+        said = json.loads(judged(text)["write-saxpy"][1])
+        assert ("drawn with seed" in said["launch"], said["pattern"] == "") == (hidden, hidden), said
+    subtracted = SAXPY.replace("+ y[i]", "+ (y[i] if out.size < 1100 else -y[i])")
+    said = json.loads(judged(subtracted)["write-saxpy"][1])
+    assert "drawn with seed" in said["launch"] and said["cause"] == "y were subtracted"
+
+
 def test_an_error_of_syntax_is_told_with_its_line(judged):
     said = json.loads(judged("x = 1\ndef saxpy(")["write-saxpy"][1])
     assert (said["line"], said["message"]) == (2, "The cell fails in line 2: SyntaxError: '(' was never closed")
@@ -180,7 +190,7 @@ def test_the_longest_judgement_is_read_whole(judged, monkeypatch):
     """Or a student could choose not to be graded."""
     name = "\U00020000" * 20_000
     drawn = '"' * picture.MAX_CHARACTERS, "\U00020000" * 20_000
-    monkeypatch.setattr("labkit.grading.judge.draw_picture", lambda trace, line: drawn)
+    monkeypatch.setattr("labkit.grading.judge.draw_picture", lambda *_: drawn)
     said = judged(f"{name} = 0" + SAXPY + f"        x[i + {name}] = 1")["write-saxpy"][1]
     assert json.loads(said)["reason"] == "input changed"
     assert len(said) < plugin.MAX_DETAILS - 100

@@ -5,16 +5,19 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from handed_in import solutions
+from handed_in import hand_in, solutions
 
 from labkit.exercises import exercise, exercise_ids
 from labkit.grading import grade as grade_module
 from labkit.grading.assessment import Assessment
 from labkit.grading.collected import Collected
 from labkit.grading.files import LATE
+from labkit.grading.grade import read_files
+from labkit.grading.grades import Grade
 from labkit.grading.judge import SOLVED, Judgement
 from labkit.grading.ledger import HandedIn, Ledger
-from labkit.grading.policy import Deadline
+from labkit.grading.policy import Deadline, LatePolicy
+from labkit.grading.reports.page import make_page
 from labkit.grading.roster import RosterError
 from labkit.grading.submission import Submission, find_submissions
 
@@ -121,6 +124,26 @@ def test_the_better_of_the_answers_in_time_and_late_counts():
     assert (rows[IDS[0]].points, rows[IDS[0]].late) == (0.8 * worth, "Late by 2 days: 80% of the points count.")
     assert (rows[IDS[1]].points, rows[IDS[1]].late) == (exercise(IDS[1]).points, "")
     assert (rows[IDS[2]].points, rows[IDS[2]].submission) == (0, late.name)  # the last of two without points
+
+
+def test_by_the_policy_last_a_late_commit_counts_alone(tmp_path):
+    for name in ("ann", f"{LATE}/ann", "ben"):
+        hand_in(tmp_path / name / "03.ipynb", "tiled-gemm")
+    late = {"commit": "a1", "late_commit": "a2"}  # which has no notebook of cleo's any more
+    collected = {"ann": Collected("ann", **late), "ben": Collected("ben"), "cleo": Collected("cleo", **late)}
+    hand_in(tmp_path / "cleo" / "03.ipynb", "tiled-gemm")
+
+    def names(late_policy):
+        assessment = Assessment(collected=collected, late_policy=late_policy)
+        found, _ = find_submissions([tmp_path])
+        return {file.name for file in read_files(found, [tmp_path], assessment)}
+
+    in_time = {"ann/03.ipynb", "cleo/03.ipynb"}
+    assert names(LatePolicy.BETTER) - names(LatePolicy.LAST) == in_time
+    assert names(LatePolicy.LAST) == {f"{LATE}/ann/03.ipynb", "ben/03.ipynb"}
+    rows = [Grade("cleo", "", IDS[0], 0, 2, "Nothing was handed in.", 7, "missing")]
+    assessment = Assessment(collected=collected, late_policy=LatePolicy.LAST)
+    assert "Late commit a2: it alone counts." in make_page("cleo", rows, {}, {}, assessment)
 
 
 def test_a_student_s_own_folder_of_that_name_is_not_counted_in_time():

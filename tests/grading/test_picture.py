@@ -51,13 +51,38 @@ def test_the_step_is_the_one_at_the_line(said):
     life = solutions("first-gpu-matmul")["the-game-of-life"]
     found = said("the-game-of-life", life.replace("living == 3", "living == 4"))
     assert found["reason"] == "result"
-    assert f", line {found['line']}: warp 0 writes after" in found["pictured"]
+    line = next(n for n, text in enumerate(life.splitlines(), 1) if "living == 3" in text)
+    assert f", line {line}: warp 0 writes after" in found["pictured"]
 
 
 def test_an_error_is_drawn_in_the_block_in_which_it_is(said):
     found = said("write-saxpy", SAXPY.replace("i < out.size", "i <= out.size"))
     assert found["reason"] == "bounds" and "of block 7" in found["message"]
     assert "block (7, 0)" in found["pictured"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason", "words"),
+    [
+        ("+ y[i]", "+ (-y[i] if i == 356 else y[i])", "result", "writes out[352:384]"),
+        ("x[i] +", "x[i + (out.size if i == 356 else 0)] +", "bounds", "loads 31 elements of x"),
+    ],
+)
+def test_the_access_that_goes_wrong_is_drawn_with_its_block_and_warp(said, old, new, reason, words):
+    """Thread 100 of block 2, in warp 3: neither the first nor the last block, which every run records."""
+    found = said("write-saxpy", SAXPY.replace(old, new))
+    assert found["reason"] == reason
+    assert "block (2, 0)" in found["pictured"] and "What warp 3 touches is dark orange" in found["pictured"]
+    assert words in found["pictured"]
+    of_element = "The frame marks out[356], of thread 100 of block 2." in found["pictured"]
+    assert of_element == (reason == "result")  # what is outside its array is nowhere to be framed
+
+
+def test_a_race_is_drawn_at_the_element_for_which_threads_race(said):
+    blank = solutions("tiled-gemm")["put-the-barrier-back"]
+    found = said("put-the-barrier-back", blank.replace("cuda.syncthreads()", "pass"))
+    assert found["reason"] == "race"
+    assert f"line {found['line']}: " in found["pictured"] and "The frame marks " in found["pictured"]
 
 
 def test_a_run_on_sizes_that_are_drawn_anew_is_not_drawn(said):

@@ -192,10 +192,10 @@ def test_a_page_holds_our_elements_alone_and_their_text(written):
     page = Tags((written / "students" / file_name("=ann|<b>")).read_text(encoding="utf-8"))
     assert page.open == []
     assert {tag for tag, _ in page.found} <= {
-        *("html", "head", "meta", "title", "style", "body", "h1", "h2", "section", "p", "pre", "mark"),
-        *("figure", "img", "figcaption"),
+        *("html", "head", "meta", "title", "style", "body", "main", "h1", "h2", "section", "p", "pre", "mark"),
+        *("figure", "img", "figcaption", "ul", "li", "code"),
     }
-    known = {"class", "charset", "lang", "http-equiv", "content", "src", "alt"}
+    known = {"class", "charset", "lang", "http-equiv", "name", "content", "src", "alt", "role", "aria-label"}
     assert all(set(attributes) <= known for _, attributes in page.found)
     assert "<script>alert(1)</script>" in page.text and 'x = "</pre>' in page.text
 
@@ -293,6 +293,32 @@ def test_a_page_and_the_summary_tell_the_published_sizes_of_a_wrong_run(tmp_path
     page = (tmp_path / "students" / "ann.html").read_text(encoding="utf-8")
     assert "(run on M=33, K=5)" in page and "M=44" not in page
     assert "(run on M=33, K=5)" in (tmp_path / "summary.md").read_text(encoding="utf-8")
+
+
+PATTERN = "####\n#.#.\n# wrong, . right; each sign is 1 element"
+
+
+def test_a_page_shows_the_wrong_elements_a_list_and_code(tmp_path):
+    message = "C[0] is 1 and should be 2.\n- Of 8 elements `6` are wrong.\n- Look at line 3."
+    row = Grade("ann", "a.ipynb", "pad-the-tile", 0, 2, message, 7, "result", launch="M=33", pattern=PATTERN)
+    write_reports([row], tmp_path)
+    text = (tmp_path / "students" / "ann.html").read_text(encoding="utf-8")
+    page = Tags(text)
+    (image,) = [attributes for tag, attributes in page.found if attributes.get("role") == "img"]
+    assert image["aria-label"] == "Wrong elements" and ">####\n#.#.</pre><p># wrong, . right" in text
+    assert "<ul><li>Of 8 elements <code>6</code> are wrong.</li><li>Look at line 3.</li></ul>" in text
+    assert "####" in ElementTree.parse(tmp_path / "grades.xml").find(".//failure").text
+
+
+def test_a_cause_is_told_of_hidden_sizes_too_and_counted_for_the_teacher(tmp_path):
+    hidden = {"launch": "M=33, drawn with seed 9", "hidden": True, "cause": "y were left out"}
+    rows = [
+        Grade(name, "a.ipynb", "pad-the-tile", 0, 2, "C[3] is 1.", 7, "result", **hidden) for name in ("ann", "ben")
+    ]
+    write_reports(rows, tmp_path)
+    page = Tags((tmp_path / "students" / "ann.html").read_text(encoding="utf-8")).text
+    assert "drawn anew for each grading. It comes out as if y were left out." in page and "M=33" not in page
+    assert "| pad-the-tile | 2 | y were left out |" in (tmp_path / "summary.md").read_text(encoding="utf-8")
 
 
 def test_a_summary_is_text_in_tables(written):

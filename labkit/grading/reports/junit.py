@@ -23,7 +23,7 @@ def make_junit(grades: list[Grade]) -> str:
             if row.points is None or _is_failure(row):
                 kind = "error" if row.points is None else "failure"
                 element = ElementTree.SubElement(case, kind, type=row.reason, message=row.message.split("\n")[0])
-                element.text = row.message
+                element.text = "\n".join(filter(None, [row.message, row.pattern]))
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 

@@ -12,6 +12,7 @@ from itertools import groupby
 from labkit.exercises import exercise
 from labkit.grading.assessment import Assessment
 from labkit.grading.grades import Grade, format_points, sum_points
+from labkit.grading.policy import LatePolicy
 
 MAX_PICTURE_CHARACTERS = 160_000  # on a page
 CONTEXT_LINES = 2  # lines of the answer shown before and after the marked one
@@ -30,13 +31,17 @@ TIME = "%Y-%m-%d %H:%M %z"
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem; }
-h1, h2, p, pre { overflow-wrap: anywhere; }
-section { border-left: 4px solid #d55e00; padding: 0 1rem; margin: 1.5rem 0; }
+h1, h2 { line-height: 1.25; } h2 { font-size: 1.25rem; margin: 0; } ul { padding-left: 1.25rem; }
+h1, h2, p, li, pre, figcaption { overflow-wrap: anywhere; }
+section { border-left: 4px solid #d55e00; padding: 0 0 0 1rem; margin: 2rem 0; }
 section.full { border-color: #009e73; }
 section.open { border-color: #0072b2; }
-pre { white-space: pre-wrap; background: #8881; padding: .5rem; }
-mark { background: #d55e0040; color: inherit; } figure { margin: 1rem 0; } img { max-width: 100%; }
-@media (prefers-color-scheme: dark) { body { background: #111; color: #eee; } }
+pre { white-space: pre-wrap; background: #8881; padding: .5rem; font-size: .85rem; }
+pre.pattern { display: table; line-height: 1; white-space: pre; font-size: min(.85rem, 2.5vw); }
+pre.pattern + p, figcaption { font-size: .9rem; } mark { background: #d55e0040; color: inherit; }
+figure { margin: 1rem 0; } img { max-width: 100%; background: #fff; border-radius: 4px; }
+@media (max-width: 30rem) { body { margin: 1rem auto; } }
+@media (prefers-color-scheme: dark) { body { background: #111; color: #eee; color-scheme: dark; } }
 """
 
 
@@ -79,10 +84,11 @@ def make_page(
         parts.append(_make_section(section, texts.get(key, ""), picture))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width">'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         f"<title>{escape(student)}</title><style>{STYLE}</style></head>\n"
-        f"<body><h1>{escape(student)}: {total}</h1>\n"
-        f"<p>{escape(_describe_assignment(student, assessment))}</p>\n" + "\n".join(parts) + "\n</body></html>\n"
+        f"<body><main><h1>{escape(student)}: {total}</h1>\n"
+        f"<p>{escape(_describe_assignment(student, assessment))}</p>\n" + "\n".join(parts) + "\n</main></body></html>\n"
     )
 
 
@@ -110,8 +116,10 @@ def headline(*rows: Grade) -> str:
 
 def explain(row: Grade) -> list[str]:
     """Return the lines that a student reads: on a run with hidden sizes, only the kind of fault."""
-    message = HIDDEN.get(row.reason, "This goes wrong on sizes that are drawn anew for each grading.")
-    message = message if row.hidden and row.reason != "solved" else row.message
+    message = row.message
+    if row.hidden and row.reason != "solved":
+        cause = f" It comes out as if {row.cause}." if row.cause else ""
+        message = HIDDEN.get(row.reason, "This goes wrong on sizes that are drawn anew for each grading.") + cause
     ran = f"Run as a program: {row.ran}" if row.ran else ""
     return "\n".join(filter(None, [row.by_hand, message, row.published, row.note, row.late, ran])).splitlines()
 
@@ -124,7 +132,9 @@ def _describe_assignment(student, assessment):
         date = f" of {collected.time:{TIME}}" if collected.time else ""
         sentences.append(f"Commit {collected.commit[:7]}{date}. {collected.told_left_out}".strip())
     if collected and collected.late_commit:
-        sentences.append(f"Late commit {collected.late_commit[:7]}: the better answer of the two counts.")
+        is_better = assessment.late_policy is LatePolicy.BETTER
+        counts = "the better answer of the two counts" if is_better else "it alone counts"
+        sentences.append(f"Late commit {collected.late_commit[:7]}: {counts}.")
     if deadline:
         sentences.append(f"Due {deadline.due:{TIME}}.")
     return " ".join([*sentences, DRAWN_ANEW])
@@ -139,13 +149,30 @@ def section_key(row: Grade) -> tuple:
 def _make_section(rows, text, picture):
     row = rows[0]
     kind = "open" if row.points is None else "full" if row.exercise and row.points >= row.out_of else "less"
-    paragraphs = "".join(f"<p>{escape(line)}</p>" for line in explain(row))
-    content = f"<h2>{escape(headline(*rows))}</h2>{paragraphs}{_quote_line(row, text)}{picture}"
-    return f'<section class="{kind}">{content}</section>'
+    parts = [f"<h2>{escape(headline(*rows))}</h2>", *_format_lines(explain(row)), _format_pattern(row)]
+    return f'<section class="{kind}">{"".join(parts)}{_quote_line(row, text)}{picture}</section>'
+
+
+def _format_lines(lines):
+    """Yield paragraphs, and lists of the lines that begin with a dash; what stands in backticks is code."""
+    for is_list, group in groupby(lines, key=lambda line: line.startswith("- ")):
+        texts = [re.sub("`([^`]+)`", r"<code>\1</code>", escape(line.removeprefix("- "))) for line in group]
+        if is_list:
+            yield f"<ul>{''.join(f'<li>{text}</li>' for text in texts)}</ul>"
+        else:
+            yield "".join(f"<p>{text}</p>" for text in texts)
+
+
+def _format_pattern(row):
+    if not row.pattern:
+        return ""
+    *cells, key = map(escape, row.pattern.splitlines())
+    image = "\n".join(cells)
+    return f'<pre class="pattern" role="img" aria-label="Wrong elements">{image}</pre><p>{key}</p>'
 
 
 def _quote_line(row, text):
-    lines = text.split("\n")
+    lines = text.rstrip().split("\n")
     if row.line is None or not 1 <= row.line <= len(lines):
         return ""
     first = max(1, row.line - CONTEXT_LINES)

@@ -1,6 +1,7 @@
 """Grades as Markdown, for the summary of a step of GitHub Actions."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 
 from labkit.grading.grades import Grade, sum_points
@@ -20,7 +21,7 @@ _MARKUP = re.compile(
 
 
 def make_summary(grades: list[Grade], remark: str, similar: Iterable[Group] = ()) -> str:
-    """Make tables of the students, of rows without full points, and of similar answers that are not common."""
+    """Make tables of students, of rows without full points, of usual mistakes, and of similar, uncommon answers."""
     lines = ["### Points", "", "| student | points | of | not graded |", "|---|---|---|---|"]
     for student, (points, out_of) in sum_points(grades).items():
         missing = sum(row.points is None for row in grades if row.student == student)
@@ -35,6 +36,10 @@ def make_summary(grades: list[Grade], remark: str, similar: Iterable[Group] = ()
         lines.append(f"| {_format_cell(row.student)} | {exercise} | {points} | {_format_cell(row.said)} |")
     if incomplete[MAX_ROWS:]:
         lines += ["", f"{len(incomplete) - MAX_ROWS:,} more rows stand in grades.csv."]
+    if causes := Counter((row.exercise, row.cause) for row in grades if row.cause).most_common(MAX_ROWS):
+        lines += ["", "### Usual mistakes", "", "| exercise | answers | wrong as if |", "|---|---|---|"]
+    for (exercise, cause), count in causes:
+        lines.append(f"| {exercise} | {count} | {_format_cell(cause)} |")
     if groups := [group for group in similar if not group.is_common]:
         lines += ["", "### Similar answers", "", SIMILAR, "", "| exercise | students | alike |", "|---|---|---|"]
     for group in groups[:MAX_ROWS]:
