@@ -234,10 +234,17 @@ def _run_disturbed(kernel, launch, args, disturbance) -> Trace | None:
 def _describe_first_run(launch, trace):
     """Return lines on what the first run used of its budgets, and on the simulator's advice."""
     budgets = [budget for budget in launch.budgets if budget.at_most]
-    scores = [f"{read_counter(b.counter, trace):,} of {b.at_most:,} {b.counter}" for b in budgets]
+    scores = [_compare_with_budget(budget, trace) for budget in budgets]
     advice = [finding.message for finding in trace.findings if finding.kind in ADVICE]
     lines = [f"Used on the first of them: {', '.join(scores)}."] if scores else []
     return [*lines, *(f"Advice: {message}" for message in advice[:1])]
+
+
+def _compare_with_budget(budget: Budget, trace: Trace | LoopTrace) -> str:
+    count, (unit, counter) = read_counter(budget.counter, trace), split_unit(budget.counter)
+    if unit:
+        return f"{count:,}{unit} {counter} ({budget.at_most:,}{unit} allowed)"
+    return f"{count:,} of {budget.at_most:,} {counter}"
 
 
 def _check_inputs(launch, trace, names):
@@ -319,7 +326,7 @@ def _explain_overrun(budget: Budget, count: int, trace: Trace | LoopTrace) -> tu
 
 
 def _explain_float64(trace) -> tuple[str, int | None]:
-    """Name the first line that computes in float64, of numbers of which none is float32."""
+    """Explain float64 arithmetic on operands none of which is float32, and return its first line."""
     line = min(trace.float64_lines, default=None)
     why = "a number such as `1.0` is float64, and so is a quotient of whole numbers: write `np.float32(...)` around it."
     return f"{'The code' if line is None else f'Line {line}'} computes in float64; {why}", line

@@ -85,7 +85,7 @@ def run_calls(function: Callable, calls: Iterable[tuple], allowance: Allowance |
     first_line = function.__code__.co_firstlineno
 
     def answer_all() -> tuple[list[Any], str, int]:
-        """Return the answers, and a sentence on the first that is none, with its line."""
+        """Return the answers and ""; or else no answers, and the reason and line of the first failure."""
         answers = []
         for call in calls:
             language.work.rounds = 0
@@ -177,7 +177,7 @@ def _parse_function(function: FunctionType) -> ast.FunctionDef:
         definition = None
     if not isinstance(definition, ast.FunctionDef):
         raise KernelError(
-            f"`{function.__name__}` is no function that begins with `def`: define it with `def` in its own lines",
+            f"`{function.__name__}` does not begin with `def`: define it with `def` in its own lines",
             function.__code__.co_firstlineno,
         )
     ast.increment_lineno(definition, first_line - 1)

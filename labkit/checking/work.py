@@ -78,7 +78,7 @@ class Work:
         self.weigh(left)
         self.weigh(right)
         if sign[0] == "%" and isinstance(left, str):
-            raise TypeError("`%` behind a text is not known here; write an f-string")
+            raise TypeError("`%` after a text is not known here; write an f-string")
         if sign[0] == "*" and isinstance(left, Sized) != isinstance(right, Sized):
             values, times = (left, right) if isinstance(left, Sized) else (right, left)
             if isinstance(times, int) and len(values) * times > MAX_ROUNDS:
@@ -206,7 +206,7 @@ def _weigh_each(nodes: list[ast.expr]) -> list[ast.expr]:
 
 
 def _index_value(index):
-    """Return an index as an expression: a slice stands only between brackets."""
+    """Return an index as an expression: Python's syntax allows a slice only between brackets."""
     if not isinstance(index, ast.Slice):
         return index
     return call("slice__", *(part or ast.Constant(None) for part in (index.lower, index.upper, index.step)))

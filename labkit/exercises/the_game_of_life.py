@@ -3,7 +3,7 @@
 import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
-from labkit.exercises.problems import grid_for, last_block_size, shared_among_threads
+from labkit.exercises.problems import grid_for, one_thread_per_element
 from labkit.ladder import Expected
 
 WIDE, HIGH = 32, 8
@@ -11,7 +11,6 @@ WIDE, HIGH = 32, 8
 
 def make_launch(rng, rows, columns, percent):
     board = (rng.random((rows, columns)) < percent / 100).astype(np.int32)
-    cells_at_work = last_block_size(rows, HIGH) * last_block_size(columns, WIDE)
     warps = rows * -(-columns // WIDE)
     after = play(board).astype(float)
     return Launch(
@@ -26,7 +25,7 @@ def make_launch(rng, rows, columns, percent):
             Budget("global stores", rows * columns, "each cell once"),
             NO_FLOAT64,
         ),
-        duties=(shared_among_threads(cells_at_work, 1),),
+        duties=(one_thread_per_element((columns, rows), (WIDE, HIGH)),),
     )
 
 

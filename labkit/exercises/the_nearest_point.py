@@ -4,7 +4,7 @@ import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Dependence, Exercise, Launch, unwritten_array
 from labkit.checking.budget import BARRIERS
-from labkit.exercises.problems import grid_for, last_block_size, shared_among_threads
+from labkit.exercises.problems import grid_for, one_thread_per_element
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import SHARED_LOADS
 
@@ -41,7 +41,7 @@ def make_launch(rng, M, N):
             Budget(BARRIERS, 2 * blocks * tiles, "two per tile of each block, before it is used and after"),
             NO_FLOAT64,
         ),
-        duties=(shared_among_threads(last_block_size(M, TILE), 1),),
+        duties=(one_thread_per_element((M,), (TILE,)),),
         dependences=(
             Dependence(
                 SHARED_LOADS,

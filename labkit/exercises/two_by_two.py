@@ -3,7 +3,7 @@
 import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
-from labkit.exercises.problems import EPS, grid_for, last_block_size, random_matrix, shared_among_threads
+from labkit.exercises.problems import EPS, grid_for, one_thread_per_element, random_matrix
 from labkit.ladder import Expected
 from labkit.table import count_text
 
@@ -16,7 +16,6 @@ def make_launch(rng, channels, P, Q):
     x = random_matrix(rng, channels, (P + 1) * (Q + 1)).reshape(channels, P + 1, Q + 1)
     U = random_matrix(rng, channels, 9).reshape(channels, 3, 3)  # of no filter: only products of transforms are right
     tiles = -(-P // 2), -(-Q // 2)
-    threads = np.prod([last_block_size(count, side) for count, side in zip(tiles[::-1], BLOCK, strict=True)]).item()
     pixels = channels * np.prod([count_inside(outputs) for outputs in (P, Q)]).item()
     loads_of_U = 9 * channels * tiles[0] * tiles[1]
     return Launch(
@@ -35,7 +34,7 @@ def make_launch(rng, channels, P, Q):
             Budget("global stores", P * Q, "each output once"),
             NO_FLOAT64,
         ),
-        duties=(shared_among_threads(threads, 1),),
+        duties=(one_thread_per_element(tiles[::-1], BLOCK),),
     )
 
 

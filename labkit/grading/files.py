@@ -94,7 +94,7 @@ def _explain_irregular(mode):
         return ""
     if stat.S_ISLNK(mode):
         return "This is a link: hand in the file itself."
-    return "This is a folder: hand in a notebook." if stat.S_ISDIR(mode) else "This is no file: hand in a notebook."
+    return "This is a folder: hand in a notebook." if stat.S_ISDIR(mode) else "This is not a file: hand in a notebook."
 
 
 def name_roots(roots: Iterable[Path]) -> dict[Path, str]:

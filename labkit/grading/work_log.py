@@ -32,7 +32,7 @@ class Attempts:
 
 
 def read_work_logs(paths: list[Path], students: list[str]) -> list[Attempts]:
-    """Read the work logs in folders of students; lines that are none are left out."""
+    """Read the work logs in folders of students; skip lines that are not entries."""
     logs = {}  # by student; a late commit's log, which comes last, continues the one in time
     for root in paths:
         for folder in (".", "*", f"{LATE}/*"):

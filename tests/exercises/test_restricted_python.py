@@ -145,7 +145,7 @@ def test_nothing_leads_out_of_it(body):
         ("return len(x)", "def len(x):\n    return __import__('os')", "__import__"),
         ("return g(x)", "def g(x):\n    return open('a')", "`open` is not known here"),
         ("return y", "", "`y` is not defined"),
-        ("return g(x)", "g = lambda n: n", "line 1: `<lambda>` is no function that begins with `def`"),
+        ("return g(x)", "g = lambda n: n", "line 1: `<lambda>` does not begin with `def`"),
         ("return ONE + x", "class Sneaky(int):\n    pass\n\nONE = Sneaky(1)", "`ONE` is a Sneaky"),
         ("return type(x)", "", "`type` is not known here; ask with `isinstance`"),
         ("print(x)\nreturn x", "", "`print` is not known here; what it prints would be seen nowhere"),

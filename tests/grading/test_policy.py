@@ -35,7 +35,7 @@ def test_a_day_alone_ends_at_midnight():
     assert parse_time("2026-11-30").isoformat()[:19] == "2026-11-30T23:59:59"
     assert parse_time("2026-11-30T00:00").isoformat()[:19] == "2026-11-30T00:00:00"
     assert parse_time("2026-11-30T12:00+01:00") == datetime(2026, 11, 30, 11, tzinfo=UTC)
-    with pytest.raises(ValueError, match="'Monday' is no time: write 2026-11-30, 2026-11-30T23:59 or"):
+    with pytest.raises(ValueError, match="'Monday' is not a time: write 2026-11-30, 2026-11-30T23:59 or"):
         parse_time("Monday")
 
 

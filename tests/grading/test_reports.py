@@ -103,7 +103,7 @@ def test_whom_nothing_is_graded_of_has_no_sum_that_looks_like_a_zero(tmp_path):
     write_reports(rows, tmp_path)
     (line,) = csv.DictReader((tmp_path / "gradebook.csv").open(encoding="utf-8", newline=""))
     assert (line["points"], line["out_of"], line["not_graded"]) == ("", "10", "5")
-    assert "| cleo |  | 8 | 4 |" in (tmp_path / "summary.md").read_text(encoding="utf-8")
+    assert "| cleo |  | 10 | 5 |" in (tmp_path / "summary.md").read_text(encoding="utf-8")
     assert json.loads((tmp_path / "grades.json").read_text(encoding="utf-8"))["totals"]["cleo"]["points"] is None
     assert "<h1>cleo: not graded</h1>" in (tmp_path / "students" / "cleo.html").read_text(encoding="utf-8")
 
