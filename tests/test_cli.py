@@ -197,7 +197,7 @@ def test_grades_that_cannot_be_written_are_said_in_a_sentence(tmp_path):
         ("--roster", "name\nada\n", "has no column `student`"),
         ("--assignment", "{}", "is not the `course.json`"),
         ("--assignment", '{"assignment": "hw2", "chapters": [], "points": {"99.1": 1}}', "not in this book: 99.1"),
-        ("--assignment", '{"assignment": "a", "chapters": [], "points": {"write-saxpy": "x"}}', "no numbers"),
+        ("--assignment", '{"assignment": "a", "chapters": [], "points": {"write-saxpy": "x"}}', "not numbers"),
         ("--collected", "[1]", "is not what `labkit collect` writes"),
         ("--collected", '[{"student": "ada", "committed": "noon"}]', "is not what `labkit collect` writes"),
         ("--manual", "student,exercise,points,comment\nada,write-saxpy,many,\n", "is not a number"),

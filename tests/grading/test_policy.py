@@ -102,7 +102,7 @@ def test_points_beyond_the_exercise_s_are_given_on_purpose_alone(tmp_path, point
 
 @pytest.mark.parametrize("points", ["", "many", "nan", "inf"])
 def test_what_is_no_number_of_points_is_refused(tmp_path, points):
-    with pytest.raises(RosterError, match="no number of points"):
+    with pytest.raises(RosterError, match="not a number of points"):
         given_by_hand(tmp_path, [row(0)], f"student,exercise,points,extra\nann,write-saxpy,{points},yes\n")
 
 
