@@ -307,7 +307,7 @@ def _explain_overrun(budget: Budget, count: int, trace: Trace | LoopTrace) -> tu
     unit, counter = split_unit(budget.counter)
     message = (
         f"The result is right, but not within the budget: {count:,}{unit} {counter}, "
-        f"and at most {budget.at_most:,}{unit} are allowed ({budget.formula})."
+        f"and {_describe_limit(budget.at_most, unit)} ({budget.formula})."
     )
     if budget.counter == FLOAT64:
         finding = next((finding for finding in trace.findings if finding.kind == "float64"), None)
@@ -318,11 +318,16 @@ def _explain_overrun(budget: Budget, count: int, trace: Trace | LoopTrace) -> tu
     if not site_count:
         return message, None
     if budget.shares:
+        share = budget.shares.get(site.array, 0)
         message += (
-            f"\n{array_count:,} of them are of {site.array}, which may have {budget.shares.get(site.array, 0):,}: "
+            f"\n{array_count:,} of them are of {site.array}, which may have {f'{share:,}' if share else 'none'}: "
         )
         return f"{message}look at `{site.text}` in line {site.line}.", site.line
     return f"{message}\n{site_count:,} of them are made by `{site.text}` in line {site.line}.", site.line
+
+
+def _describe_limit(at_most: float, unit: str = "") -> str:
+    return f"at most {at_most:,}{unit} are allowed" if at_most else "none are allowed"
 
 
 def _explain_float64(trace) -> tuple[str, int | None]:
@@ -337,5 +342,5 @@ def _check_duties(launch, trace):
         count = read_counter(duty.counter, trace)
         if not duty.at_least <= count <= duty.at_most:
             few = count < duty.at_least
-            limit = f"at least {duty.at_least:,} are needed" if few else f"at most {duty.at_most:,} are allowed"
+            limit = f"at least {duty.at_least:,} are needed" if few else _describe_limit(duty.at_most)
             raise _Fault("duty", f"{ANOTHER_WAY}: {count:,} {duty.counter}, and {limit} ({duty.why}).")

@@ -79,12 +79,12 @@ def _along(mask, axis, marked):
 
 
 def _words(mask, axis):
-    """Return the name of one index along an axis, of several, and what follows."""
+    """Return what one index along an axis is called, what several are, and what follows."""
     if mask.ndim == 1:
         return "element", "elements", ""
     if mask.ndim == 2:
         return ("row", "rows", "") if axis == 0 else ("column", "columns", "")
-    return "index", "indices", f" of axis {axis}"
+    return "slice", "slices", f" of axis {axis}"
 
 
 def _name_indices(marked: Bool[np.ndarray, "n"], one: str, several: str, where: str) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 
 from labkit.checking.in_child import Allowance, TooMuch, run_in_child
 from labkit.checking.own_code import find_foreign_helper
-from labkit.checking.work import SIGNS, Work, insert_hooks, set_line
+from labkit.checking.work import SIGNS, TooMuchWork, Work, insert_hooks, set_line
 from labkit.simulator.errors import KernelError
 
 MAX_PARTS = 200  # of an answer: all tuples in it, and their elements
@@ -97,7 +97,8 @@ def run_calls(function: Callable, calls: Iterable[tuple], allowance: Allowance |
                 filename = function.__code__.co_filename
                 frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == filename]
                 line = frames[-1].lineno if frames and frames[-1].lineno else first_line
-                return [], f"the run ended with {type(error).__name__}: {error}", line
+                is_limit = isinstance(error, TooMuchWork)
+                return [], str(error) if is_limit else f"the run ended with {type(error).__name__}: {error}", line
             if why := _find_bad_answer(answers[-1]):
                 return [], why, first_line
         return answers, "", first_line

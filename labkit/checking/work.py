@@ -30,6 +30,10 @@ OPERATIONS = {sign: operation for sign, operation, _ in SIGNS.values()}
 OPERATIONS |= {f"{sign}=": operation for sign, _, operation in SIGNS.values()}
 
 
+class TooMuchWork(Exception):
+    """An answer goes beyond a limit; the message is a sentence without its end."""
+
+
 class Work:
     """The work of one answer so far, and the hooks by which a compiled function counts it."""
 
@@ -49,7 +53,9 @@ class Work:
         """Count rounds of loops, calls, and parts of values."""
         self.rounds += rounds
         if self.rounds > MAX_ROUNDS:
-            raise OverflowError(f"after {MAX_ROUNDS:,} rounds of its loops and calls it does not seem to end")
+            raise TooMuchWork(
+                f"the function was stopped after {MAX_ROUNDS:,} iterations and calls: it does not seem to end"
+            )
 
     def iterate(self, values: Iterable) -> Iterator:
         """Yield the values and count a round for each."""
@@ -82,10 +88,10 @@ class Work:
         if sign[0] == "*" and isinstance(left, Sized) != isinstance(right, Sized):
             values, times = (left, right) if isinstance(left, Sized) else (right, left)
             if isinstance(times, int) and len(values) * times > MAX_ROUNDS:
-                raise OverflowError(f"a {type(values).__name__} of more than {MAX_ROUNDS:,} parts")
+                raise TooMuchWork(f"a {type(values).__name__} of more than {MAX_ROUNDS:,} parts is too long here")
         result = OPERATIONS[sign](left, right)
         if isinstance(result, int) and result.bit_length() > MAX_BITS:
-            raise OverflowError(f"a whole number of more than {MAX_BITS:,} bits")
+            raise TooMuchWork(f"a whole number of more than {MAX_BITS:,} bits is too large here")
         return result
 
     def operate_at(self, sign: str, values: Any, index: Any, right: Any) -> None:
@@ -96,7 +102,7 @@ class Work:
         """Return Python's range if it is not too long."""
         indices = range(*ends)
         if len(indices) > MAX_ROUNDS:
-            raise OverflowError(f"a range of more than {MAX_ROUNDS:,} numbers")
+            raise TooMuchWork(f"a range of more than {MAX_ROUNDS:,} numbers is too long here")
         return indices
 
 

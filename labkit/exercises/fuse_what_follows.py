@@ -53,7 +53,7 @@ def make_launch(rng, rows, channels):
                 "each element of x and z once, and the four numbers of a channel once per thread",
             ),
             Budget("load requests", grid[0] * (2 * rows + 4 * threads), "one for 32 neighbours, which a warp loads"),
-            Budget(LOCAL_NUMBERS, 0, "none: what is fused needs no array in between"),
+            Budget(LOCAL_NUMBERS, 0, "what is fused needs no array in between"),
             Budget("global stores", rows * channels, "each element of y once"),
             NO_FLOAT64,
         ),

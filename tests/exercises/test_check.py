@@ -161,10 +161,15 @@ def test_a_float64_that_no_float32_meets_is_told_with_its_line():
     assert f"Line {line} computes in float64; a number such as `1.0` is float64" in verdict.message
 
 
+def test_a_budget_of_nothing_is_told_in_words():
+    verdict = check("pad-the-tile", function("pad-the-tile", cell("pad-the-tile", "blank")))
+    assert " bank conflicts, and none are allowed (each costs one more wavefront)." in verdict.message
+
+
 def test_a_budget_that_arrays_share_names_the_one_that_takes_too_much():
     reads = next(variant for variant in variants("alpha-and-beta") if variant.what == "C is loaded and then dropped")
     verdict = check("alpha-and-beta", function("alpha-and-beta", reads.source(cell("alpha-and-beta"))))
-    assert "903 of them are of C, which may have 0: look at `C[row, col]`" in verdict.message
+    assert "903 of them are of C, which may have none: look at `C[row, col]`" in verdict.message
     thin = cell("choose-the-register-tile").replace("= 32, 32, 4, 4", "= 32, 32, 8, 2")
     verdict = check("choose-the-register-tile", function("choose-the-register-tile", thin))
     assert "of them are of A_tile" in verdict.message
@@ -256,7 +261,7 @@ def test_atomics_count_as_loads_and_stores():
     verdict = check("alpha-and-beta", function("alpha-and-beta", text))
     assert verdict.passed
     text = text.replace("if beta == 0:", "if beta == 0 and cuda.atomic.add(C, (row, col), zero) != 1:")
-    assert "of them are of C, which may have 0" in check("alpha-and-beta", function("alpha-and-beta", text)).message
+    assert "of them are of C, which may have none" in check("alpha-and-beta", function("alpha-and-beta", text)).message
 
 
 def test_an_answer_stands_alone():
