@@ -166,7 +166,7 @@ def test_what_comes_from_outside_is_checked_as_well(body, before, words):
             "line 4: the function was stopped after 200,000 iterations and calls: it does not seem to end",
         ),
         ("for i in range(10000):\n    for j in range(10000):\n        pass", "does not seem to end"),
-        ("return sum(range(10000000000))", "line 3: a range of more than 200,000 numbers is too long here"),
+        ("return sum(range(10000000000))", "line 4: a range of more than 200,000 numbers is too long here"),
         ("return 1 // (x - 3)", "line 4: the run ended with ZeroDivisionError"),
         ("return f(x)", "RecursionError"),
         ("return len([0 for i in range(1000) for j in range(1000)])", "does not seem to end"),
