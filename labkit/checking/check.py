@@ -135,7 +135,7 @@ class _Judgement:
         try:
             mistake = questions.find_mistake(run_calls(self.function, questions.calls, self.allowance))
         except KernelError as error:
-            raise _Fault("refused", str(error), error.line) from None
+            raise _Fault("refused", _describe_error(error), error.line) from None
         if mistake:
             raise _Fault("result", mistake)
 
@@ -148,7 +148,7 @@ class _Judgement:
             trace = self._run(launch)
             helpers = collect_helpers(self.kernel, *launch.args) if self.exercise.machine == "gpu" else []
         except KernelError as error:
-            raise _Fault("refused", str(error), error.line) from None
+            raise _Fault("refused", _describe_error(error), error.line) from None
         except LaunchError as error:
             raise _Fault("launch", str(error)) from None
         except Exception as error:  # a check reports, whatever a learner's code does
@@ -220,6 +220,10 @@ def _explain_decorator(exercise: Exercise, kernel: Any) -> str:
     if exercise.machine == "cpu" and (is_kernel or not hasattr(kernel, "py_func")):
         return f"`{exercise.function}` is not a compiled loop: write `@njit` in the line above its `def`."
     return ""
+
+
+def _describe_error(error: KernelError) -> str:
+    return f"Line {error.line}: {error.reason.removesuffix('.')}."
 
 
 def _run_disturbed(kernel, launch, args, disturbance) -> Trace | None:

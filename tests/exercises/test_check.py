@@ -161,6 +161,12 @@ def test_a_float64_that_no_float32_meets_is_told_with_its_line():
     assert f"Line {line} computes in float64; a number such as `1.0` is float64" in verdict.message
 
 
+def test_what_is_refused_is_a_sentence_that_begins_with_its_line():
+    verdict = check("write-saxpy", function("write-saxpy", cell("write-saxpy").replace("y[i]", "z[i]")))
+    assert (verdict.reason, verdict.line) == ("refused", 5)
+    assert verdict.message.startswith("Line 5: ") and verdict.message.endswith("as an argument.")
+
+
 def test_a_budget_of_nothing_is_told_in_words():
     verdict = check("pad-the-tile", function("pad-the-tile", cell("pad-the-tile", "blank")))
     assert " bank conflicts, and none are allowed (each costs one more wavefront)." in verdict.message
