@@ -1,5 +1,6 @@
 """Budgets: upper limits of what a solution may use. An atomic counts as a load and as a store."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ LOCAL_NUMBERS = "numbers kept in a thread's own arrays"  # of 4 bytes
 TENSOR_FLOPS = "FLOPs on tensor cores"
 PLAIN_FLOPS = "FLOPs outside of tensor cores"
 BARRIERS = "barriers"
-EXPOSED_LOADS = "% of the shared loads with no copy in flight"
+EXPOSED_LOADS = "% of the shared loads made while no copy is in flight"
 ACTIVE_THREADS = "threads at work in the first or last block"
 LOADING_THREADS = "threads that load global memory in the first or last block"
 STORING_THREADS = "threads that store to global memory in the first or last block"
@@ -56,9 +57,29 @@ class Budget:
 NO_FLOAT64 = Budget(FLOAT64, 0, "the matrices are float32, and a GPU is 2 to 64 times slower in float64")
 
 
-def split_unit(counter: str) -> tuple[str, str]:
-    """Return the unit that follows the number of a counter, "%" or "", and what is counted."""
-    return ("%", counter[1:].strip()) if counter.startswith("%") else ("", counter)
+def count_words(count: int, counter: str) -> str:
+    """Return a count and its counter in words: "2 barriers", "1 barrier", "25% of the shared loads ..."."""
+    if counter.startswith("%"):
+        return f"{count}{counter}"
+    if count == 1:
+        counter = re.sub(r"s\b|(?<=miss)es\b", "", counter, count=1)
+        counter = re.sub(r"\bthat (\w+)", r"that \1s", counter)
+    return f"{count:,} {counter}"
+
+
+def limit_words(count: int, counter: str) -> str:
+    """Return a limit and its verb: "2 are", "1 is", "25% are"."""
+    return f"{count:,}{'%' * counter.startswith('%')} {is_or_are(count)}"
+
+
+def allowance_words(at_most: int, counter: str) -> str:
+    """Return an upper limit in words: "at most 2 are allowed", "none are allowed"."""
+    return f"at most {limit_words(at_most, counter)} allowed" if at_most else "none are allowed"
+
+
+def is_or_are(count: int) -> str:
+    """Return the verb of a count."""
+    return "is" if count == 1 else "are"
 
 
 def read_counter(counter: str, trace: Trace | LoopTrace) -> int:

@@ -10,7 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from labkit.checking.budget import FLOAT64, Budget, find_worst_site, read_counter, read_site_counter, split_unit
+from labkit.checking.budget import (
+    FLOAT64,
+    Budget,
+    allowance_words,
+    count_words,
+    find_worst_site,
+    is_or_are,
+    limit_words,
+    read_counter,
+    read_site_counter,
+)
 from labkit.checking.compare import Difference, find_wrong_output
 from labkit.checking.exercise import Exercise, Launch, Questions
 from labkit.checking.in_child import Allowance
@@ -133,11 +143,13 @@ class _Judgement:
         self._check_parameters(self.function.__code__.co_argcount, len(questions.calls[0]))
         self.label = questions.label
         try:
-            mistake = questions.find_mistake(run_calls(self.function, questions.calls, self.allowance))
+            answers = run_calls(self.function, questions.calls, self.allowance)
         except KernelError as error:
             raise _Fault("refused", _describe_error(error), error.line) from None
-        if mistake:
-            raise _Fault("result", mistake)
+        if message := questions.find_mistake(answers):
+            cause = _find_cause(questions, answers)
+            message += f"\n- The answers came out as if {cause}." if cause else ""
+            raise _Fault("result", message, None, Difference(self.exercise.function, "result", message, cause=cause))
 
     def _check_launch(self, launch: Launch) -> Trace | LoopTrace:
         """Run a launch and check its trace."""
@@ -212,6 +224,12 @@ class _Judgement:
                 raise _Fault("duty", f"{ANOTHER_WAY}.\n{shortfall}")
 
 
+def _find_cause(questions: Questions, answers: Sequence[Any]) -> str:
+    """Return the usual mistake that gives all these answers, "" if none does."""
+    made = (cause for cause, answer in questions.mistakes if answers == [answer(*call) for call in questions.calls])
+    return next(made, "")
+
+
 def _explain_decorator(exercise: Exercise, kernel: Any) -> str:
     """Return a sentence if the decorator of a kernel or a loop is missing or is another's, else ""."""
     is_kernel = hasattr(type(kernel), "__getitem__")  # as in `kernel[grid, block]`
@@ -238,17 +256,16 @@ def _run_disturbed(kernel, launch, args, disturbance) -> Trace | None:
 def _describe_first_run(launch, trace):
     """Return lines on what the first run used of its budgets, and on the simulator's advice."""
     budgets = [budget for budget in launch.budgets if budget.at_most]
-    scores = [_compare_with_budget(budget, trace) for budget in budgets]
+    scores = [_describe_use(budget, read_counter(budget.counter, trace)) for budget in budgets]
     advice = [finding.message for finding in trace.findings if finding.kind in ADVICE]
     lines = [f"Used on the first of them: {', '.join(scores)}."] if scores else []
     return [*lines, *(f"Advice: {message}" for message in advice[:1])]
 
 
-def _compare_with_budget(budget: Budget, trace: Trace | LoopTrace) -> str:
-    count, (unit, counter) = read_counter(budget.counter, trace), split_unit(budget.counter)
-    if unit:
-        return f"{count:,}{unit} {counter} ({budget.at_most:,}{unit} allowed)"
-    return f"{count:,} of {budget.at_most:,} {counter}"
+def _describe_use(budget, count):
+    if budget.counter.startswith("%"):
+        return f"{count_words(count, budget.counter)} (at most {budget.at_most}%)"
+    return f"{count:,} of {count_words(budget.at_most, budget.counter)}"
 
 
 def _check_inputs(launch, trace, names):
@@ -308,10 +325,9 @@ def _check_budgets(launch, trace):
 
 def _explain_overrun(budget: Budget, count: int, trace: Trace | LoopTrace) -> tuple[str, int | None]:
     """Return the message on an exceeded budget, and the line that uses most of it."""
-    unit, counter = split_unit(budget.counter)
     message = (
-        f"The result is right, but not within the budget: {count:,}{unit} {counter}, "
-        f"and {_describe_limit(budget.at_most, unit)} ({budget.formula})."
+        f"The result is right, but not within the budget: {count_words(count, budget.counter)}, "
+        f"and {allowance_words(budget.at_most, budget.counter)} ({budget.formula})."
     )
     if budget.counter == FLOAT64:
         finding = next((finding for finding in trace.findings if finding.kind == "float64"), None)
@@ -323,15 +339,11 @@ def _explain_overrun(budget: Budget, count: int, trace: Trace | LoopTrace) -> tu
         return message, None
     if budget.shares:
         share = budget.shares.get(site.array, 0)
-        message += (
-            f"\n{array_count:,} of them are of {site.array}, which may have {f'{share:,}' if share else 'none'}: "
-        )
+        of_array = f"{array_count:,} of them {is_or_are(array_count)} of {site.array}"
+        message += f"\n{of_array}, which may have {f'{share:,}' if share else 'none'}: "
         return f"{message}look at `{site.text}` in line {site.line}.", site.line
-    return f"{message}\n{site_count:,} of them are made by `{site.text}` in line {site.line}.", site.line
-
-
-def _describe_limit(at_most: float, unit: str = "") -> str:
-    return f"at most {at_most:,}{unit} are allowed" if at_most else "none are allowed"
+    message += f"\n{site_count:,} of them {is_or_are(site_count)} made by "
+    return f"{message}`{site.text}` in line {site.line}.", site.line
 
 
 def _explain_float64(trace) -> tuple[str, int | None]:
@@ -346,5 +358,6 @@ def _check_duties(launch, trace):
         count = read_counter(duty.counter, trace)
         if not duty.at_least <= count <= duty.at_most:
             few = count < duty.at_least
-            limit = f"at least {duty.at_least:,} are needed" if few else _describe_limit(duty.at_most)
-            raise _Fault("duty", f"{ANOTHER_WAY}: {count:,} {duty.counter}, and {limit} ({duty.why}).")
+            need = f"at least {limit_words(duty.at_least, duty.counter)} needed"
+            limit = need if few else allowance_words(duty.at_most, duty.counter)
+            raise _Fault("duty", f"{ANOTHER_WAY}: {count_words(count, duty.counter)}, and {limit} ({duty.why}).")

@@ -35,6 +35,7 @@ class Questions:
     label: str  # names the calls in the verdict
     calls: tuple[tuple[Any, ...], ...]  # arguments of each call
     find_mistake: Callable[[Sequence[Any]], str]  # from all answers in order to a sentence; "" if all are right
+    mistakes: tuple[tuple[str, Callable[..., Any]], ...] = ()  # usual causes, each with the answer that it gives a call
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from labkit.simulator.errors import KernelError
 
 MAX_PARTS = 200  # of an answer: all tuples in it, and their elements
 MAX_LETTERS = 10_000
+MAX_ERROR_LETTERS = 200
 MAX_INTEGER = 2**200
 FUNCTIONS = {
     function.__name__: function
@@ -38,7 +39,18 @@ METHODS = {
     "values",
 }
 ALLOWED_NODES = (
-    *(ast.FunctionDef, ast.Return, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.For, ast.While, ast.If, ast.Pass),
+    *(
+        ast.FunctionDef,
+        ast.Return,
+        ast.Assert,
+        ast.Assign,
+        ast.AnnAssign,
+        ast.AugAssign,
+        ast.For,
+        ast.While,
+        ast.If,
+        ast.Pass,
+    ),
     *(ast.Break, ast.Continue, ast.Expr, ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Lambda, ast.IfExp, ast.Dict, ast.Set),
     *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Compare, ast.Call, ast.JoinedStr),
     *(ast.FormattedValue, ast.Constant, ast.Attribute, ast.Subscript, ast.Starred, ast.Name, ast.List, ast.Tuple),
@@ -47,19 +59,19 @@ ALLOWED_NODES = (
     *SIGNS,
 )
 REFUSED = {
-    ast.Pow: "`**` is not known here; multiply instead",
-    ast.LShift: "shifts are not known here; multiply instead",
+    ast.LShift: "shifts are not known here; multiply by `2 ** n`",
+    ast.RShift: "shifts are not known here; divide by `2 ** n` with `//`",
     ast.Import: "an `import` is not needed here; use what the function is given",
     ast.ImportFrom: "an `import` is not needed here; use what the function is given",
     ast.Try: "`try` is not known here; ask with `if` before",
-    ast.Raise: "an answer is returned; leave out `raise`",
+    ast.Raise: "`raise` is not known here; return an answer, or write `assert`",
     ast.Global: "each call stands alone; leave out `global`",
-    ast.Nonlocal: "each call stands alone; leave out `nonlocal`",
+    ast.Nonlocal: "`nonlocal` is not known here; return the value",
 }
 ADVICE_ON_BUILTINS = {  # what to do without some of Python's own functions
     "print": "what it prints would be seen nowhere; leave it out, or call your function outside of the check",
     "type": "ask with `isinstance`",
-    "pow": "multiply instead",
+    "pow": "write `**`",
 }
 
 
@@ -97,8 +109,10 @@ def run_calls(function: Callable, calls: Iterable[tuple], allowance: Allowance |
                 filename = function.__code__.co_filename
                 frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == filename]
                 line = frames[-1].lineno if frames and frames[-1].lineno else first_line
-                is_limit = isinstance(error, TooMuchWork)
-                return [], str(error) if is_limit else f"the run ended with {type(error).__name__}: {error}", line
+                if isinstance(error, TooMuchWork):
+                    return [], str(error), line
+                words = f": {error}"[:MAX_ERROR_LETTERS] if str(error) else ""
+                return [], f"the run ended with {type(error).__name__}{words}", line
             if why := _find_bad_answer(answers[-1]):
                 return [], why, first_line
         return answers, "", first_line
@@ -182,9 +196,11 @@ def _parse_function(function: FunctionType) -> ast.FunctionDef:
             function.__code__.co_firstlineno,
         )
     ast.increment_lineno(definition, first_line - 1)
-    definition.decorator_list, definition.returns = [], None
+    definition.decorator_list = []
     for node in ast.walk(definition):
-        if isinstance(node, ast.arg):
+        if isinstance(node, ast.FunctionDef):
+            node.returns = None
+        elif isinstance(node, ast.arg):
             node.annotation = None
         elif isinstance(node, ast.AnnAssign):
             node.annotation = set_line(node.annotation, ast.Constant(""))
@@ -195,6 +211,7 @@ def _check_function(definition: ast.FunctionDef, function: FunctionType, attribu
     """Return the outside values that a function reads (numbers, texts, helpers); raise if it holds what is refused."""
     own = {node.id for node in ast.walk(definition) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     own |= {node.arg for node in ast.walk(definition) if isinstance(node, ast.arg)}
+    own |= {node.name for node in ast.walk(definition) if isinstance(node, ast.FunctionDef) and node is not definition}
     outside_values = {}
     for node in ast.walk(definition):
         if why := _find_refused(node, definition, attributes):
@@ -213,12 +230,15 @@ def _find_refused(node: ast.AST, definition: ast.FunctionDef, attributes: set[st
         return REFUSED.get(type(node), f"`{text}` is not known here; use `if`, `for`, numbers, names and tuples")
     match node:
         case ast.BinOp(op=sign) | ast.AugAssign(op=sign) if not isinstance(sign, ALLOWED_NODES):
-            return REFUSED.get(type(sign), f"`{text}` is not known here; use + - * / // %")
-        case ast.FunctionDef() if node is not definition:
-            return "a function inside the function is not known here; define it above"
-        case ast.arguments() if node.vararg or node.kwarg or node.defaults or node.kwonlyargs or node.posonlyargs:
-            return "parameters have no defaults and no stars here; keep those that the exercise came with"
-        case ast.Name(id=name) | ast.arg(arg=name) if name.startswith("__") or name.endswith("__"):
+            return REFUSED.get(type(sign), f"`{text}` is not known here; use + - * ** / // %")
+        case ast.FunctionDef(decorator_list=[_, *_]):
+            return f"`@` above `{node.name}` is not known here; leave it out"
+        case ast.FunctionDef(args=args) | ast.Lambda(args=args) if _are_more_than_names(args):
+            cure = "keep those that the exercise came with" if node is definition else "give each value in the call"
+            return f"parameters have no defaults and no stars here; {cure}"
+        case ast.Name(id=name) | ast.arg(arg=name) | ast.FunctionDef(name=name) if name.startswith(
+            "__"
+        ) or name.endswith("__"):
             return f"`{name}` begins or ends with `__`, as Python's own names do; rename it"
         case ast.Attribute(ctx=ast.Load(), attr=name) if name not in attributes | METHODS:
             close = difflib.get_close_matches(name, attributes, 1)
@@ -230,6 +250,11 @@ def _find_refused(node: ast.AST, definition: ast.FunctionDef, attributes: set[st
         case ast.Constant(value=value) if not isinstance(value, numbers.Real | str | None) and value is not ...:
             return f"`{text}` is not known here; use numbers and texts"
     return ""
+
+
+def _are_more_than_names(parameters: ast.arguments) -> bool:
+    stars = parameters.vararg or parameters.kwarg or parameters.kwonlyargs or parameters.posonlyargs
+    return bool(stars or parameters.defaults)
 
 
 def _read_outside_value(node: ast.Name, function: FunctionType, own: set[str]) -> Any:

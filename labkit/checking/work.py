@@ -23,6 +23,7 @@ SIGNS = {
     ast.Div: ("/", operator.truediv, operator.itruediv),
     ast.FloorDiv: ("//", operator.floordiv, operator.ifloordiv),
     ast.Mod: ("%", operator.mod, operator.imod),
+    ast.Pow: ("**", operator.pow, operator.ipow),
     ast.BitAnd: ("&", operator.and_, operator.iand),
     ast.BitOr: ("|", operator.or_, operator.ior),
 }
@@ -85,8 +86,12 @@ class Work:
         self.weigh(right)
         if sign[0] == "%" and isinstance(left, str):
             raise TypeError("`%` after a text is not known here; write an f-string")
-        if sign[0] == "*" and isinstance(left, Sized) != isinstance(right, Sized):
-            values, times = (left, right) if isinstance(left, Sized) else (right, left)
+        is_power = sign[:2] == "**" and isinstance(left, int) and isinstance(right, int)
+        if is_power and (left.bit_length() - 1) * right > MAX_BITS:  # before it is computed
+            raise TooMuchWork(f"a power of more than {MAX_BITS:,} bits is too large here: take a smaller exponent")
+        if sign in ("*", "*=") and isinstance(left, Sized) != isinstance(right, Sized):
+            values: Any = left if isinstance(left, Sized) else right
+            times: Any = right if values is left else left
             if isinstance(times, int) and len(values) * times > MAX_ROUNDS:
                 raise TooMuchWork(f"a {type(values).__name__} of more than {MAX_ROUNDS:,} parts is too long here")
         result = OPERATIONS[sign](left, right)
@@ -108,7 +113,11 @@ class Work:
 
 def insert_hooks(definition: ast.FunctionDef, helpers: Iterable[str]) -> None:
     """Insert the hooks into a function; `helpers` are the names of functions that have hooks of their own."""
-    _Inserter({*LIGHT_FUNCTIONS, *helpers}).visit(definition)
+    nodes = [*ast.walk(definition)]
+    inner = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+    other = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    other |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    _Inserter({*LIGHT_FUNCTIONS, *helpers, *inner} - other).visit(definition)
 
 
 class _Inserter(ast.NodeTransformer):
@@ -128,6 +137,10 @@ class _Inserter(ast.NodeTransformer):
         return node
 
     visit_For = visit_While = visit_FunctionDef
+
+    def visit_Assert(self, node: Any) -> Any:
+        node.msg = node.msg and _weigh(node.msg)
+        return node
 
     def visit_Lambda(self, node: Any) -> Any:
         node.body = ast.Subscript(ast.Tuple([call("count__"), node.body], ast.Load()), ast.Constant(1), ast.Load())

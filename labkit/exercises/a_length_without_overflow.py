@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
 from labkit.exercises.problems import EPS, random_matrix
 from labkit.ladder import Expected
@@ -24,10 +24,21 @@ def make_launch(rng, rows, columns):
     X[rng.random(rows) < 0.2] = 0
     X = X.astype(np.float32)
     length = np.sqrt((X.astype(float) ** 2).sum(1))
+
+    def expect_length(length):
+        with np.errstate(over="ignore"):
+            length = length.astype(np.float32).astype(float)  # infinite if it is too large for float32
+        return {1: Expected(length, (columns / 4 + 32) * EPS * length)}  # 32: scaling, and the sum over lanes
+
+    largest = np.abs(X).max(1).astype(float)
+    relative = length / np.where(largest, largest, 1)
+    lanes = np.pad(X.astype(float), ((0, 0), (0, -columns % WARP))).reshape(rows, -1, WARP)
+    scales = np.abs(lanes).max(1)
+    of_lanes = np.sqrt(((lanes / np.where(scales, scales, 1)[:, None]) ** 2).sum((1, 2)))
     return Launch(
         label=f"X {rows} x {columns}, one warp per row",
         args=(X, unwritten_array((rows,))),
-        outputs={1: Expected(length, (columns / 4 + 32) * EPS * length)},  # 32: scaling, and the sum over lanes
+        outputs=expect_length(length),
         grid=(rows,),
         block=(WARP,),
         budgets=(
@@ -39,6 +50,14 @@ def make_launch(rng, rows, columns):
             NO_FLOAT64,
         ),
         duties=(Duty(ACTIVE_THREADS, min(columns, WARP) // 2, "one warp per row"),),  # a lane may take 2 columns
+        mistakes=(
+            Mistake("there were no root", lambda: expect_length(relative * length)),
+            Mistake("the length were relative to the largest value", lambda: expect_length(relative)),
+            Mistake(
+                "values below zero were left out", lambda: expect_length(np.sqrt((X.clip(0).astype(float) ** 2).sum(1)))
+            ),
+            Mistake("each lane's sum stayed relative to its own scale", lambda: expect_length(largest * of_lanes)),
+        ),
     )
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import LOCAL_NUMBERS, SHARED_BYTES
 from labkit.exercises.exact_scores import HEAD_DIM, random_queries_and_keys
 from labkit.exercises.problems import EPS, MIN_NORMAL, random_matrix
@@ -21,8 +21,7 @@ def make_launch(rng, sequences, longest, whole):
     table[np.arange(table.shape[1]) < pages_each[:, None]] = rng.permutation(pages_each.sum() + 3)[: pages_each.sum()]
     K, V = rng.choice(LEFTOVERS, (2, pages_each.sum() + 3, PAGE, HEAD_DIM))
     q = np.zeros((sequences, HEAD_DIM), np.float32)
-    O, O_bound = np.zeros((2, sequences, parts, HEAD_DIM))
-    lse, lse_bound = np.full((sequences, parts), -np.inf), np.zeros((sequences, parts))
+    filled = {}  # keys and values of each part that has any
     for s, length in enumerate(lengths):
         q[s : s + 1], keys = random_queries_and_keys(rng, 1, length)
         values = random_matrix(rng, length, HEAD_DIM)
@@ -30,27 +29,46 @@ def make_launch(rng, sequences, longest, whole):
         K[place], V[place] = keys, values
         for part in range(-(-length // KEYS)):
             own = slice(part * KEYS, (part + 1) * KEYS)
-            scores = keys[own].astype(float) @ q[s]
-            lse[s, part] = np.logaddexp.reduce(scores)
-            log_P = scores - lse[s, part]
+            filled[s, part] = keys[own], values[own]
+
+    def expect_parts(q=q, count=KEYS, is_divided=True, of_sum=lambda scores: 0.0):
+        """Expect O and the log-sum-exp of the first keys of each part; exponents of the sum may be others."""
+        O, O_bound = np.zeros((2, sequences, parts, HEAD_DIM))
+        lse, lse_bound = np.full((sequences, parts), -np.inf), np.zeros((sequences, parts))
+        for (s, part), (keys, values) in filled.items():
+            scores = keys[:count].astype(float) @ q[s]
+            lse[s, part] = np.logaddexp.reduce(scores + of_sum(scores))
+            log_P = scores - (lse[s, part] if is_divided else scores.max())
             P, distances = np.exp(log_P), np.abs(log_P)
-            O[s, part] = P @ values[own]
+            O[s, part] = P @ values[:count]
             P_error = EPS * (KEYS + 32 + 2 * distances + distances.max()) * P
-            O_bound[s, part] = P_error @ np.abs(values[own]) + MIN_NORMAL
+            O_bound[s, part] = P_error @ np.abs(values[:count]) + MIN_NORMAL
             lse_bound[s, part] = EPS * (KEYS + 2 * np.abs(lse[s, part]))
-    warp_steps, keys = int((-(-lengths // 32)).sum()), int(lengths.sum())
+        return {5: Expected(O, O_bound), 6: Expected(lse, lse_bound)}
+
+    def leave_unscaled(scores):
+        """Return how much lower the maximum of each key's lane is than that of the part."""
+        lanes = np.append(scores, np.full(-len(scores) % 32, -np.inf)).reshape(-1, 32)
+        return scores.max() - np.tile(lanes.max(0), len(lanes))[: len(scores)]
+
+    right = expect_parts()
+    maxima = np.zeros((sequences, parts))
+    for place, (keys, _) in filled.items():
+        maxima[place] = (keys.astype(float) @ q[place[0]]).max()
+    without_maximum = Expected(right[6].value - maxima, right[6].bound + EPS * np.abs(maxima))
+    warp_steps, num_keys = int((-(-lengths // 32)).sum()), int(lengths.sum())
     return Launch(
         label=f"{count_text(sequences, 'sequence')} of up to {count_text(longest, 'key')}",
-        args=(q, K, V, table, lengths.astype(np.int32), unwritten_array(O.shape), unwritten_array(lse.shape)),
-        outputs={5: Expected(O, O_bound), 6: Expected(lse, lse_bound)},
+        args=(q, K, V, table, lengths.astype(np.int32), *(unwritten_array(right[i].value.shape) for i in (5, 6))),
+        outputs=right,
         grid=(parts, sequences),
         block=(32,),
         budgets=(
             Budget(
                 "global loads",
-                2 * HEAD_DIM * keys + (HEAD_DIM + 1) * 32 * (warp_steps + parts * sequences),
+                2 * HEAD_DIM * num_keys + (HEAD_DIM + 1) * 32 * (warp_steps + parts * sequences),
                 "each key and value once; the query, the table and the length per lane",
-                {"K": HEAD_DIM * keys, "V": HEAD_DIM * keys},
+                {"K": HEAD_DIM * num_keys, "V": HEAD_DIM * num_keys},
             ),
             Budget(
                 "load requests",
@@ -61,6 +79,13 @@ def make_launch(rng, sequences, longest, whole):
             Budget(LOCAL_NUMBERS, 3 * HEAD_DIM, "24: sums, a query, a key"),
             Budget(SHARED_BYTES, 0, "a warp shares by shuffles"),
             NO_FLOAT64,
+        ),
+        mistakes=(
+            Mistake("all sequences had the query of the first", lambda: expect_parts(np.tile(q[:1], (sequences, 1)))),
+            Mistake("only the first 32 keys of a part were taken", lambda: expect_parts(count=32)),
+            Mistake("each lane's sum of weights kept its own maximum", lambda: expect_parts(of_sum=leave_unscaled)),
+            Mistake("O were not divided by the sum of the weights", lambda: {5: expect_parts(is_divided=False)[5]}),
+            Mistake("the maximum were left out of the log-sum-exp", lambda: {6: without_maximum}),
         ),
     )
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Budget, Duty, Exercise, InputDependence, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Budget, Duty, Exercise, InputDependence, Launch, Mistake, unwritten_array
 from labkit.checking.budget import EXCHANGED, LOADING_THREADS, PLAIN_FLOPS
 from labkit.exercises.bit_reversal import roots_of_unity
 from labkit.exercises.problems import shared_among_threads
@@ -15,11 +15,17 @@ MIN_POINTS = 64  # from here on no transform is right without its roots
 
 def make_launch(rng, a_digits, b_digits, nines):
     a, b = (_draw_digits(rng, count, nines) for count in (a_digits, b_digits))
-    product = _to_integer(a) * _to_integer(b)
-    value = np.array([int(digit) for digit in reversed(str(product).zfill(a_digits + b_digits))], float)
+    product, size = _to_integer(a) * _to_integer(b), a_digits + b_digits
+    value = _to_digits(product, size)
     bits = max(1, (a_digits + b_digits - 1).bit_length())
     points = 2**bits
     is_long = points >= MIN_POINTS
+    sums = np.zeros(points, int)  # of products, before they are carried
+    sums[: size - 1] = np.convolve(a, b)
+
+    def expect_digits(digits):
+        return {2: Expected(digits, np.zeros(size))}
+
     transforms = (
         Duty(PLAIN_FLOPS, 5 * points * bits, "those of one transform, and there are two or three"),
         Duty(EXCHANGED, points * bits // 2, "the passes of one transform, each of which exchanges points"),
@@ -28,7 +34,7 @@ def make_launch(rng, a_digits, b_digits, nines):
     return Launch(
         label=f"{count_text(a_digits, 'digit')} times {b_digits}{', all of them 9' if nines else ''}, {points} points",
         args=(a, b, unwritten_array((a_digits + b_digits,), np.int32), roots_of_unity(points)[: points // 2], bits),
-        outputs={2: Expected(value, np.zeros(value.shape))},
+        outputs=expect_digits(value),
         grid=(1,),
         block=(THREADS,),
         budgets=(
@@ -44,6 +50,16 @@ def make_launch(rng, a_digits, b_digits, nines):
         ),
         duties=(Duty("barriers", 2 * bits, "two transforms, with one after each pass"), *transforms * is_long),
         dependences=ROOTS_MATTER * is_long,
+        mistakes=(
+            Mistake("nothing were carried", lambda: expect_digits(sums[:size] % 10.0)),
+            Mistake("the product were doubled", lambda: expect_digits(_to_digits(2 * product, size))),
+            Mistake("the first digit came first", lambda: expect_digits(value[::-1])),
+            Mistake("the last digit were not stored", lambda: expect_digits(np.append(value[:-1], np.nan))),
+            Mistake(
+                "no transform were inverse",
+                lambda: expect_digits(_to_digits(_to_integer(sums[-np.arange(points)]), size)),
+            ),
+        ),
     )
 
 
@@ -74,7 +90,12 @@ def _draw_digits(rng, count, nines):
 
 
 def _to_integer(digits):
-    return int("".join(map(str, digits[::-1])))
+    return sum(int(digit) * 10**place for place, digit in enumerate(digits))
+
+
+def _to_digits(integer, size):
+    """Return the last digits of an integer, last digit first."""
+    return np.array([int(digit) for digit in reversed(str(integer).zfill(size)[-size:])], float)
 
 
 EXERCISE = Exercise(

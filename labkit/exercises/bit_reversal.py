@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Budget, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import LOADING_THREADS
 from labkit.exercises.problems import EPS, shared_among_threads
 from labkit.ladder import Expected
@@ -22,15 +22,25 @@ def make_launch(rng, lines, max_points):
     digits = max(1, (max_points.bit_length() - 1) // 2)
     points = 4**digits
     x = rng.standard_normal((lines, points, 2), np.float32)
-    spectra = np.fft.fft(x[..., 0] + 1j * x[..., 1].astype(np.float64))
-    value = np.stack((spectra.real, spectra.imag), 2)
     norm = np.sqrt(points * (x.astype(np.float64) ** 2).sum((1, 2), keepdims=True))
-    bound = np.broadcast_to(OPERATIONS * digits * EPS * norm, value.shape)
+    bound = np.broadcast_to(OPERATIONS * digits * EPS * norm, x.shape)
+
+    def expect_spectra(x):
+        spectra = np.fft.fft(x[..., 0] + 1j * x[..., 1].astype(np.float64))
+        return {2: Expected(np.stack((spectra.real, spectra.imag), 2), bound)}
+
+    n = np.arange(points)
+    right_place = reverse(n, 4, digits)
+
+    def put(cause, place):
+        """Make the mistake that puts point n in another place."""
+        return Mistake(cause, lambda: expect_spectra(x[:, np.argsort(place)[right_place]]))
+
     butterflies = points // 4 * digits
     return Launch(
         label=f"{count_text(lines, 'line')} of {points} points",
         args=(x, roots_of_unity(points), unwritten_array(x.shape), digits),
-        outputs={2: Expected(value, bound)},
+        outputs=expect_spectra(x),
         grid=(lines,),
         block=(THREADS,),
         budgets=(
@@ -42,7 +52,19 @@ def make_launch(rng, lines, max_points):
             NO_FLOAT64,
         ),
         duties=(shared_among_threads(min(points, THREADS), most_per_thread=4, counter=LOADING_THREADS),),
+        mistakes=(
+            put("the points stayed in the order in which they came", n),
+            put("the last point came first", n[::-1]),
+            put("bits were reversed, not digits of base 4", reverse(n, 2, 2 * digits)),
+            put("only the last digit of each place were moved", n % 4 * (points // 4) + n // 4),
+        ),
     )
+
+
+def reverse(n, base, digits):
+    """Return numbers with their digits in reverse order."""
+    places = base ** np.arange(digits)
+    return (n[:, None] // places % base * places[::-1]).sum(1)
 
 
 EXERCISE = Exercise(

@@ -52,18 +52,33 @@ def make_launch(rng, count):
                 return f"The answer for {problem} is {answer!r}. What fits: {options}."
         return ""
 
-    return Questions(f"{count} choices" if count else "choices made for it", calls, find_mistake)
+    return Questions(f"{count} choices" if count else "choices made for it", calls, find_mistake, MISTAKES)
 
 
-def times_ns(numbers, lowest, highest, free_bytes, costs):
+def times_ns(numbers, lowest, highest, free_bytes, costs, merge_bytes=BYTES, key_bytes=BYTES):
     """Return the time of each sort for which the memory is enough."""
     levels, keys = max(numbers - 1, 0).bit_length(), highest - lowest + 1
     times = {"insertion": costs.insertion_ns * numbers * numbers}
-    if BYTES * numbers <= free_bytes:
+    if merge_bytes * numbers <= free_bytes:
         times["merge"] = costs.merge_ns * numbers * levels
-    if BYTES * keys <= free_bytes:
+    if key_bytes * keys <= free_bytes:
         times["counting"] = costs.counting_ns * (numbers + keys)
     return times
+
+
+def find_fastest(*arguments, **sizes):
+    """Return the name of the fastest sort."""
+    times = times_ns(*arguments, **sizes)
+    return min(times, key=lambda name: times[name])
+
+
+MISTAKES = (
+    ("the highest key did not count", lambda n, low, high, *rest: find_fastest(n, low, high - 1, *rest)),
+    ("the keys began at 0", lambda n, low, high, *rest: find_fastest(n, 0, high, *rest)),
+    ("merging needed no memory", lambda *call: find_fastest(*call, merge_bytes=0)),
+    ("counting needed no memory", lambda *call: find_fastest(*call, key_bytes=0)),
+    ("a key took one byte", lambda *call: find_fastest(*call, key_bytes=1)),
+)
 
 
 def draw_case(rng):

@@ -2,19 +2,27 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Budget, Dependence, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Budget, Dependence, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import BARRIERS, LOCAL_NUMBERS
 from labkit.exercises.matmuls import RANDOM_SIZES
-from labkit.exercises.problems import grid_for
+from labkit.exercises.problems import EPS, grid_for
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import SHARED_LOADS
+from labkit.table import count_text
 
 BM, BN, BK, TM, TN = 32, 32, 8, 4, 4
 
 
 def make_launch(rng, M, N, K):
     X, Y = (rng.integers(-99, 100, (points, K)).astype(np.float32) for points in (M, N))  # whole: sums are exact
-    exact = np.abs(X[:, None] - Y).sum(2, dtype=np.float64)
+    differences = X[:, None].astype(float) - Y
+
+    def expect_sums(terms):
+        return {2: Expected(terms.sum(2), EPS * np.abs(terms).sum(2))}
+
+    exact = np.abs(differences).sum(2)
+    greatest = np.abs(differences).max(2, initial=0)
+    last = np.abs(differences[..., K - 1 :]).sum(2) * (K % BK == 0)
     tiles = -(-M // BM) * -(-N // BN) * -(-K // BK)
     terms = tiles * BM * BN * BK
     shared_loads = {"X_tile": terms // TN, "Y_tile": terms // TM}
@@ -25,7 +33,7 @@ def make_launch(rng, M, N, K):
         lambda disturbed: [Expected(disturbed.factor * exact, np.zeros_like(exact))],  # the shift cancels
     )
     return Launch(
-        label=f"{M} and {N} points of {K} coordinates",
+        label=f"X and Y of {M} and {count_text(N, 'point')}, {count_text(K, 'coordinate')} each",
         args=(X, Y, unwritten_array((M, N))),
         outputs={2: Expected(exact, np.zeros_like(exact))},
         grid=grid_for((N, M), (BN, BM)),
@@ -39,6 +47,13 @@ def make_launch(rng, M, N, K):
             NO_FLOAT64,
         ),
         dependences=(both_disturbed,),
+        mistakes=(
+            Mistake("terms were squares", lambda: expect_sums(differences**2)),
+            Mistake("terms kept their signs", lambda: expect_sums(differences)),
+            Mistake("terms were products", lambda: expect_sums(X[:, None] * Y.astype(float))),
+            Mistake("only the largest term were kept", lambda: {2: Expected(greatest, np.zeros_like(exact))}),
+            Mistake("only the last term were kept", lambda: {2: Expected(last, np.zeros_like(exact))}),
+        ),
     )
 
 

@@ -1,8 +1,10 @@
 """The pixel transform that matches given transforms of the filter and of the products."""
 
+from dataclasses import replace
+
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch
+from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, Mistake
 from labkit.exercises.problems import grid_for, one_thread_per_element
 from labkit.exercises.tiles_of_a_line import Line
 
@@ -11,11 +13,17 @@ BLOCK = (32,)
 A = np.array([[1, 0], [1, 1], [1, 2], [0, 1]], np.float64)
 G = np.array([[1 / 2, 0, 0], [-1, -1, -1], [1 / 2, 1, 2], [0, 0, 1]])
 B = np.array([[2, -3, 1, 0], [0, -2, 1, 0], [0, -1, 1, 0], [0, 2, -3, 1]], np.float64).T
+USUAL_B = np.array([[-1, 0, 1, 0], [0, 1, 1, 0], [0, -1, 1, 0], [0, -1, 0, 1]], np.float64).T  # of 0, 1, -1
 
 
 def make_launch(rng, tiles, offset=0):
     line = Line.draw(rng, A, G, B, channels=1, outputs=2 * tiles, offset=offset)
     x, U, V, y = line.make_arrays()
+
+    def mistake(cause, matrix):
+        wrong = replace(line, B=matrix)
+        return Mistake(cause, lambda: {2: wrong.expect_V(0), 3: wrong.multiply_transforms()})
+
     return Launch(
         label=f"{tiles} tile{'s'[: tiles > 1]}" + ", and a U that no filter has" * offset,
         args=(x[0], U[:, 0], V[:, 0], y),
@@ -27,6 +35,11 @@ def make_launch(rng, tiles, offset=0):
             NO_FLOAT64,
         ),
         duties=(one_thread_per_element((tiles,), BLOCK),),
+        mistakes=(
+            mistake("the points were 0, 1, -1 and infinity", USUAL_B),
+            mistake("B were not transposed", B.T),
+            *(mistake(f"v{i} had the opposite sign", B * np.where(np.arange(4) == i, -1, 1)) for i in range(4)),
+        ),
     )
 
 

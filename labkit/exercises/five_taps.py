@@ -1,8 +1,10 @@
 """F(2, 5) on a line of several channels."""
 
+from dataclasses import replace
+
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch
+from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, Mistake
 from labkit.conv.winograd.transforms import transforms
 from labkit.exercises.problems import grid_for, one_thread_per_element
 from labkit.exercises.tiles_of_a_line import Line
@@ -15,6 +17,19 @@ def make_launch(rng, channels, outputs, offset=0):
     line = Line.draw(rng, *matrices, channels=channels, outputs=outputs, offset=offset)
     x, U, V, y = line.make_arrays()
     tiles = V.shape[2]
+
+    def mistake(cause, line):
+        return Mistake(cause, lambda: {2: line.expect_V(), 3: line.multiply_transforms()})
+
+    def change(matrix, *entries):
+        """Return a matrix with other entries: (row, column, value)."""
+        matrix = matrix.copy()
+        for row, column, value in entries:
+            matrix[row, column] = value
+        return matrix
+
+    last = replace(line, x=line.x[-1:], g=line.g[-1:], U_offset=line.U_offset[:, -1:])
+    repeated = replace(line, x=np.pad(line.x, ((0, 0), (0, outputs % 2)), "edge"))
     label = f"{outputs} output{'s'[: outputs > 1]} of {channels} channel{'s'[: channels > 1]}"
     return Launch(
         label=label + ", and a U that no taps have" * offset,
@@ -33,6 +48,16 @@ def make_launch(rng, channels, outputs, offset=0):
             NO_FLOAT64,
         ),
         duties=(one_thread_per_element((tiles,), BLOCK),),
+        mistakes=(
+            Mistake("only the last channel were added", lambda: {2: line.expect_V(), 3: last.multiply_transforms()}),
+            mistake("the product at infinity were left out", replace(line, A=change(line.A, (5, 1, 0)))),
+            mistake("the product at infinity were added to both outputs", replace(line, A=change(line.A, (5, 0, 1)))),
+            mistake(
+                "the products at 2 and at -2 were added in each output", replace(line, A=change(line.A, (4, 1, 2)))
+            ),
+            mistake("tiles did not overlap", replace(line, step=6)),
+            Mistake("the last pixel were repeated past the end", lambda: {2: repeated.expect_V()}),
+        ),
     )
 
 

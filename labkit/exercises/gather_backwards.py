@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import BARRIERS
 from labkit.exercises.matmuls import USES_TILES, add_expected_results
 from labkit.exercises.problems import expect_product, grid_for, random_matrix
@@ -18,8 +18,25 @@ def make_launch(rng, K, C, R, S, H, W, stride, pad):
     H, W = max(H, R), max(W, S)  # so that there are outputs
     P, Q = (H + 2 * pad - R) // stride + 1, (W + 2 * pad - S) // stride + 1
     dy, w = random_matrix(rng, K, P * Q).reshape(K, P, Q), random_matrix(rng, C, K * R * S)
-    gathered = gather(dy, R, S, H, W, stride, pad)
-    product = expect_product(w, gathered)
+
+    def find_place(pixel, tap):
+        return pixel + pad - tap
+
+    def gather(find_place, divisor=stride, step=stride):
+        """Gather from dy at the places that belong to a pixel and a tap."""
+        rows, columns = (find_place(np.arange(size), np.arange(taps)[:, None]) for size, taps in ((H, R), (W, S)))
+        return gather_at(dy, rows, columns, step, divisor)
+
+    gathered = gather(find_place)
+
+    def expect_image(gathered, w=w):
+        product = expect_product(w, gathered)
+        return {2: Expected(product.value.reshape(C, H, W), product.bound.reshape(C, H, W))}
+
+    def mistake(cause, find_place=find_place, **steps):
+        return Mistake(cause, lambda: expect_image(gather(find_place, **steps)))
+
+    turned = w.reshape(C, K, R, S)[..., ::-1, ::-1].reshape(w.shape)
     tiles = -(-C // TILE) * -(-H * W // TILE) * -(-K * R * S // TILE)
     return Launch(
         label=f"{count_text(K, 'filter')} of {C} x {R} x {S}, images of {H} x {W}, a stride of {stride}, padding {pad}",
@@ -30,7 +47,7 @@ def make_launch(rng, K, C, R, S, H, W, stride, pad):
             stride,
             pad,
         ),
-        outputs={2: Expected(product.value.reshape(C, H, W), product.bound.reshape(C, H, W))},
+        outputs=expect_image(gathered),
         grid=grid_for((H * W, C), (TILE, TILE)),
         block=(TILE, TILE),
         budgets=(
@@ -42,17 +59,35 @@ def make_launch(rng, K, C, R, S, H, W, stride, pad):
         dependences=tuple(
             _in_planes(dependence, (C, H, W)) for dependence in add_expected_results((USES_TILES,), w, gathered)
         ),
+        mistakes=(
+            mistake("taps and padding had the opposite sign", lambda pixel, tap: pixel - pad + tap),
+            mistake("there were no padding", lambda pixel, tap: pixel - tap),
+            mistake("places were not divided by the stride", divisor=1),
+            mistake("pixels between the steps of a tap had met it, too", step=1),
+            Mistake("the filter were turned", lambda: expect_image(gathered, turned)),
+        ),
     )
 
 
-def gather(dy, R, S, H, W, stride, pad):
-    """Return the KRS x HW matrix: the element of dy whose window had the pixel under the tap, or zero."""
-    K, P, Q = dy.shape
-    matrix = np.zeros((K, R, S, H + 2 * pad, W + 2 * pad), np.float32)
-    for r in range(R):
-        for s in range(S):
-            matrix[:, r, s, r : r + P * stride : stride, s : s + Q * stride : stride] = dy
-    return matrix[:, :, :, pad : pad + H, pad : pad + W].reshape(K * R * S, H * W)
+def gather_at(dy, below, right, stride, divisor):
+    """Return the KRS x HW matrix of what each pixel meets under each tap: an element of dy, or zero.
+
+    Parameters
+    ----------
+    below, right
+        Place of each tap and pixel in rows and in columns; an output is where both are multiples of the stride.
+    divisor
+        What an output's place is divided by.
+    """
+    P, Q = dy.shape[1:]
+    (p, is_row), (q, is_column) = (
+        (np.clip(place // divisor, 0, size - 1), (place % stride == 0) & (place >= 0) & (place // divisor < size))
+        for place, size in ((below, P), (right, Q))
+    )
+    taken = np.where(
+        is_row[:, None, :, None] & is_column[:, None], dy[:, p[:, None, :, None], q[:, None]], np.float32(0)
+    )
+    return taken.reshape(-1, below.shape[1] * right.shape[1])
 
 
 def _in_planes(dependence, shape):

@@ -9,6 +9,7 @@ from labkit.checking.budget import BARRIERS, EXPOSED_LOADS, LOCAL_NUMBERS, SHARE
 from labkit.exercises.problems import EPS, grid_for, multiply_transposed_tiles, one_thread_per_element
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import COPIES
+from labkit.table import count_text
 
 TILE, WARP = 16, 32
 STAGE_BYTES = 2 * TILE * TILE * 4
@@ -57,7 +58,7 @@ def make_launch(rng, M, N, K):
             Budget(
                 EXPOSED_LOADS,
                 -(-100 // tiles),
-                f"those of the last of {tiles} steps: before it the next tiles are on their way",
+                f"those of the last of {count_text(tiles, 'step')}: before it the next tiles are on their way",
             ),
             Budget(LOCAL_NUMBERS, 0, "each thread has one sum"),
             NO_FLOAT64,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
 from labkit.exercises.problems import EPS, grid_for, last_block_size
 from labkit.ladder import Expected
@@ -31,6 +31,8 @@ def make_launch(rng, parts, channels):
     mean_error = EPS * (np.abs(mean) * np.sqrt(parts) + 8 * np.sqrt(variance))
     distances = np.sqrt((count * deviations**2).sum(0) / total)
     width = np.ptp(np.where(count, deviations, 0), axis=0)  # no part is farther from another
+    bound = 16 * parts * EPS * (variance + width**2 / 4) + 4 * mean_error * (distances + mean_error)
+    inside = squares.sum(0, float) / total
     return Launch(
         label=f"{count_text(parts, 'part')} of {count_text(channels, 'channel')}",
         args=(
@@ -41,9 +43,7 @@ def make_launch(rng, parts, channels):
         ),
         outputs={
             3: Expected(mean, 2 * mean_error),
-            4: Expected(
-                variance, 16 * parts * EPS * (variance + width**2 / 4) + 4 * mean_error * (distances + mean_error)
-            ),
+            4: Expected(variance, bound),
         },
         grid=grid_for((channels,), BLOCK),
         block=BLOCK,
@@ -60,6 +60,13 @@ def make_launch(rng, parts, channels):
             NO_FLOAT64,
         ),
         duties=(Duty(ACTIVE_THREADS, last_block_size(channels, BLOCK[0]), "one thread per channel"),),
+        mistakes=(
+            Mistake("all parts had the same mean", lambda: {4: Expected(inside, (parts + 2) * EPS * inside)}),
+            Mistake("the values of each part were all the same", lambda: {4: Expected(distances**2, bound)}),
+            Mistake(
+                "the variance were not divided by the count", lambda: {4: Expected(total * variance, total * bound)}
+            ),
+        ),
     )
 
 

@@ -1,8 +1,17 @@
 """A transposed tile whose stores conflict in a few banks."""
 
+import numpy as np
+
 from labkit.checking import NO_ARITHMETIC, Above, Budget, Duty, Exercise, Launch, unwritten_array
 from labkit.checking.budget import SHARED_BYTES
-from labkit.exercises.problems import depends_on_tile, exchanged_among_threads, expect, last_block_size, random_matrix
+from labkit.exercises.problems import (
+    depends_on_tile,
+    exchanged_among_threads,
+    expect,
+    last_block_size,
+    move_in_tiles,
+    random_matrix,
+)
 
 BM, BK = 64, 8
 
@@ -25,6 +34,7 @@ def make_launch(rng, rows, columns):
         ),
         duties=(NO_ARITHMETIC, few_sectors, exchanged_among_threads(last_elements)),
         dependences=(depends_on_tile(A.T),),
+        mistakes=move_in_tiles(A.T, BM, np.arange(columns) % BK),
     )
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import ACTIVE_THREADS, BARRIERS, LOCAL_NUMBERS, PLAIN_FLOPS, SHARED_BYTES
 from labkit.exercises.exact_scores import HEAD_DIM, random_queries_and_keys
 from labkit.exercises.problems import EPS, MIN_NORMAL, last_block_size, random_matrix
@@ -15,23 +15,37 @@ def make_launch(rng, queries, more_keys):
     keys = queries + more_keys
     Q, K = random_queries_and_keys(rng, queries, keys)
     V = random_matrix(rng, keys, HEAD_DIM)
-    visible = np.arange(keys) <= np.arange(queries)[:, None] + more_keys
-    scores = np.where(visible, Q.astype(float) @ K.T, -np.inf)
-    lse = np.logaddexp.reduce(scores, 1)
-    log_P = np.where(visible, scores - lse[:, None], 0)
-    P = np.where(visible, np.exp(log_P), 0)
+    row, key = np.arange(queries)[:, None], np.arange(keys)
+    visible = key <= row + more_keys
+    all_scores = Q.astype(float) @ K.T
     tiles, blocks = -(-keys // KEYS), -(-queries // QUERIES)
     # sums over keys, a rescaling for each tile, 32 for the exponentials, and the errors of their exponents
     roundings = 2 * keys + 4 * tiles + 32
-    P_error = EPS * (roundings + 2 * np.abs(log_P) + np.abs(log_P).max(1, keepdims=True)) * P
+
+    def expect(visible, of_values=0.0, of_sum=0.0, is_divided=True):
+        """Expect O and the log-sum-exp; weights of values and of their sum may have other exponents."""
+        scores = np.where(visible, all_scores, -np.inf)
+        row_max = scores.max(1, keepdims=True)
+        lse = row_max[:, 0] + np.log(np.exp(scores + of_sum - row_max).sum(1))
+        log_P = np.where(visible, scores - (lse[:, None] if is_divided else row_max), 0)
+        P = np.where(visible, np.exp(log_P + of_values), 0)
+        P_error = EPS * (roundings + 2 * np.abs(log_P) + np.abs(log_P).max(1, keepdims=True)) * P
+        return {
+            3: Expected((P @ V).T, (P_error @ np.abs(V) + MIN_NORMAL).T),
+            4: Expected(lse, EPS * (roundings + 2 * np.abs(lse))),
+        }
+
+    right = expect(visible)
+    scores = np.where(visible, all_scores, -np.inf)
+    largest = scores.max(1, keepdims=True)
+    # how much lower the maximum was when the key's tile came
+    lower = largest - np.maximum.accumulate(scores, 1)[:, np.minimum(key // KEYS * KEYS + KEYS, keys) - 1]
+    of_rest = Expected(right[4].value - largest[:, 0], right[4].bound)
     scored = blocks * QUERIES * tiles * KEYS
     return Launch(
         label=f"{queries} quer{'y' if queries == 1 else 'ies'} and {keys} key{'s' * (keys > 1)}",
         args=(Q.T.copy(), K, V, unwritten_array((HEAD_DIM, queries)), unwritten_array((queries,))),
-        outputs={
-            3: Expected((P @ V).T, (P_error @ np.abs(V) + MIN_NORMAL).T),
-            4: Expected(lse, EPS * (roundings + 2 * np.abs(lse))),
-        },
+        outputs=right,
         grid=(blocks,),
         block=(QUERIES,),
         budgets=(
@@ -49,6 +63,14 @@ def make_launch(rng, queries, more_keys):
             NO_FLOAT64,
         ),
         duties=(Duty(ACTIVE_THREADS, last_block_size(queries, QUERIES), "one thread per query"),),
+        mistakes=(
+            Mistake("the sum of the weights were not rescaled", lambda: expect(visible, of_sum=lower)),
+            Mistake("the sums of values were not rescaled", lambda: {3: expect(visible, of_values=lower)[3]}),
+            Mistake("each query saw all keys", lambda: expect(key < keys)),
+            Mistake("the first query stood at the first key", lambda: expect(key <= row)),
+            Mistake("O were not divided by the sum of the weights", lambda: {3: expect(visible, is_divided=False)[3]}),
+            Mistake("the maximum were left out of the log-sum-exp", lambda: {4: of_rest}),
+        ),
     )
 
 

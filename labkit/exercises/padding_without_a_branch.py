@@ -11,6 +11,7 @@ from labkit.checking import (
     Duty,
     Exercise,
     Launch,
+    Mistake,
     unwritten_array,
 )
 from labkit.checking.budget import FILLING_THREADS
@@ -32,6 +33,24 @@ def make_launch(rng, H, W, R, S, top, left):
         windows = np.lib.stride_tricks.sliding_window_view(padded, (R, S))
         return Expected(windows.transpose(2, 3, 0, 1).reshape(R * S, P * Q).astype(float), np.zeros((R * S, P * Q)))
 
+    def copy(cause, row=lambda p, r: p + r - top, col=lambda q, s: q + s - left, width=W, taps=None, is_guarded=True):
+        """Make the mistake of copying from this row and column; None if it would copy from outside of x."""
+        (p, q), (r, s) = np.divmod(np.arange(P * Q), Q), taps or np.divmod(np.arange(R * S)[:, None], S)
+        row, col = row(p, r), col(q, s)
+        is_there = (row < H) & (col < W) & ((row >= 0) & (col >= 0) | (not is_guarded))
+        place = np.where(is_there, row * width + col, 0)
+        if place.min() < -H * W or place.max() >= H * W:
+            return None
+        value = np.where(is_there, x.ravel()[place], 0).astype(float)
+        return Mistake(cause, lambda: {1: Expected(value, np.zeros_like(value))})
+
+    mistakes = (
+        copy("only the lower and the right end of the image were looked at", is_guarded=False),
+        copy("rows of x were H elements apart", width=H),
+        copy("there were no padding above and on the left", lambda p, r: p + r, lambda q, s: q + s),
+        copy("top and left were exchanged", lambda p, r: p + r - left, lambda q, s: q + s - top),
+        copy("taps were counted down the windows first", taps=np.divmod(np.arange(R * S)[:, None], R)[::-1]),
+    )
     grid = grid_for((P * Q, R * S), (TILE_COLUMNS, TILE_ROWS))
     size, copies = P * Q * R * S, int(np.prod(grid)) * TILE_ROWS * TILE_COLUMNS // 32
     why = "load each element with a copy, and outside of the image with a copy that reads no bytes"
@@ -57,6 +76,7 @@ def make_launch(rng, H, W, R, S, top, left):
                 COPIES, why, lambda disturbance: [expect_lowered(lambda padded: disturbance.disturb(COPIES, padded))]
             ),
         ),
+        mistakes=tuple(filter(None, mistakes)),
     )
 
 

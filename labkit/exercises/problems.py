@@ -1,9 +1,11 @@
 """Random problems for exercises: rectangular, so that a swapped row and column cannot pass."""
 
+from collections.abc import Callable
+from functools import partial
 from math import prod
 
 import numpy as np
-from jaxtyping import Float, Float32
+from jaxtyping import Float, Float32, Int
 
 from labkit.checking import Dependence, Duty, Launch, Mistake
 from labkit.checking.budget import ACTIVE_THREADS, EXCHANGED, STORING_THREADS
@@ -76,6 +78,33 @@ def swap_rows_and_columns(launch: Launch) -> tuple[Mistake, ...]:
     value = np.where(is_covered, expected.value, np.nan)
     cause = "the grid's x counted rows and its y columns"
     return (Mistake(cause, lambda: {position: Expected(value, expected.bound)}),)
+
+
+def move_in_tiles(
+    rows: Float32[np.ndarray, "rows columns"],
+    width: int,
+    line: Int[np.ndarray, " rows"],
+    make_output: Callable = np.asarray,
+) -> tuple[Mistake, ...]:
+    """Make the mistake by which elements are moved in a tile where they are stored, or where they are loaded alone.
+
+    Parameters
+    ----------
+    width, line
+        The length of a tile's lines, and the line that each row is in. Places are moved by a multiple of the line.
+    make_output
+        Makes argument 1 of the rows.
+    """
+    column = np.arange(rows.shape[1])
+    first, place, line = column // width * width, column % width, line[:, None]
+    places = [place ^ by * line for by in (1, 2, 4)] + [(place + by * line) % width for by in (-4, -1, 1, 4)]
+
+    def make_outputs(source):
+        return {1: expect(make_output(np.take_along_axis(rows, source, 1)).astype(float))}
+
+    cause = "elements were stored at one place of the tile and loaded from another"
+    sources = [first + moved for moved in places]  # a place that nothing was stored at has an error of its own
+    return tuple(Mistake(cause, partial(make_outputs, source)) for source in sources if source.max() < rows.shape[1])
 
 
 def pad_to(step: tuple[int, ...], X: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from labkit.checking import Above, Budget, Dependence, Duty, Exercise, Launch, unwritten_array
+from labkit.checking import Above, Budget, Dependence, Duty, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import PLAIN_FLOPS, TENSOR_FLOPS
 from labkit.exercises.matmuls import round_up
+from labkit.exercises.problems import pad_to
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import PRODUCTS
 
@@ -22,12 +23,20 @@ def make_launch(rng, rows):
         shifts = (disturbance.shift * added for added in (added_to_x, added_to_ones))
         return [Expected(disturbance.factor * sums + shift, exactly) for shift in shifts]
 
+    def expect_sums(sums):
+        return {1: Expected(sums, exactly)}
+
+    values = X.astype(float)
+    swapped = values.reshape(rows, -1, 2)[..., ::-1].reshape(values.shape)
+    quarters = pad_to((16, COLUMNS), values).reshape(-1, 2, 8, 2, 8)  # registers a0 to a3, two elements in each
+    exchanged = quarters.swapaxes(1, 3).reshape(-1, COLUMNS)[:rows]
+    is_even = np.arange(COLUMNS) % 2 == 0
     flops = 2 * round_up(rows, 16) * COLUMNS**2
     why = "leave every addition to `ptx.mma`"
     return Launch(
         label=f"{rows} x {COLUMNS}",
         args=(X.view(np.uint32), unwritten_array((rows, COLUMNS))),
-        outputs={1: Expected(sums, exactly)},
+        outputs=expect_sums(sums),
         grid=(-(-rows // 16),),
         block=(32,),
         budgets=(
@@ -36,6 +45,17 @@ def make_launch(rng, rows):
         ),
         duties=(Duty(TENSOR_FLOPS, flops, why), Duty(PLAIN_FLOPS, 0, why, at_most=0)),
         dependences=(Dependence(PRODUCTS, why, expected_results),),
+        mistakes=(
+            Mistake("each sum ended before its own element", lambda: expect_sums(sums - values)),
+            Mistake("sums ran from the end of a row", lambda: expect_sums(sums[:, -1:] - sums + values)),
+            Mistake("columns 8 to 15 were 0 to 7 again", lambda: expect_sums(np.tile(sums[:, :8], 2))),
+            Mistake(
+                "the ones of each two neighbours in B were exchanged",
+                lambda: expect_sums(sums + is_even * (swapped - values)),
+            ),
+            Mistake("a1 and a2 were exchanged", lambda: expect_sums(exchanged.cumsum(1))),
+            Mistake("ones were bfloat16", lambda: expect_sums(1.875 * sums)),
+        ),
     )
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
 from labkit.exercises.problems import EPS, random_matrix
 from labkit.ladder import Expected
@@ -15,10 +15,13 @@ def make_launch(rng, M, N):
     X, Y = _move_rows(rng, random_matrix(rng, M, N)), _move_rows(rng, random_matrix(rng, M, N))
     x, y = (row - row.mean(1, keepdims=True) for row in (X.astype(float), Y.astype(float)))
     width = np.ptp(x, axis=1) * np.ptp(y, axis=1)  # no product of distances from a value of the row is larger
+    value, bound = (x * y).mean(1), (N // WARP + 16) * EPS * width
+    of_means = x[:, 0] * y[:, 0]  # the means of rows that are shifted by their first elements
+    undivided, fewer = value + (1 - N) * of_means, N / max(N - 1, 1)
     return Launch(
         label=f"X and Y {M} x {N}, one warp per row",
         args=(X, Y, unwritten_array((M,))),
-        outputs={2: Expected((x * y).mean(1), (N // WARP + 16) * EPS * width)},
+        outputs={2: Expected(value, bound)},
         grid=(M,),
         block=(WARP,),
         budgets=(
@@ -30,6 +33,14 @@ def make_launch(rng, M, N):
             NO_FLOAT64,
         ),
         duties=(Duty(ACTIVE_THREADS, min(N, WARP) // 2, "one warp per row"),),  # a lane may take 2 elements
+        mistakes=(
+            Mistake("the product of the means were not subtracted", lambda: {2: Expected(value + of_means, 2 * bound)}),
+            Mistake(
+                "the product of the sums were not divided by the count", lambda: {2: Expected(undivided, N * bound)}
+            ),
+            Mistake("the sum of products were not divided by the count", lambda: {2: Expected(N * value, N * bound)}),
+            *(Mistake("the count were one less", lambda: {2: Expected(fewer * value, 2 * bound)}),) * (N > 1),
+        ),
     )
 
 

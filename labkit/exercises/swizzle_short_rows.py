@@ -1,5 +1,7 @@
 """A tile of 8 channels x 32 pixels whose columns conflict in a few banks."""
 
+import numpy as np
+
 from labkit.checking import NO_ARITHMETIC, Above, Budget, Exercise, Launch, unwritten_array
 from labkit.checking.budget import SHARED_BYTES
 from labkit.exercises.problems import (
@@ -7,6 +9,7 @@ from labkit.exercises.problems import (
     exchanged_among_threads,
     expect,
     last_block_size,
+    move_in_tiles,
     random_matrix,
     shared_among_threads,
 )
@@ -40,6 +43,7 @@ def make_launch(rng, pixels):
             NO_ARITHMETIC,
         ),
         dependences=(depends_on_tile(x.T),),
+        mistakes=move_in_tiles(x, PIXELS, np.arange(CHANNELS), np.transpose),
     )
 
 

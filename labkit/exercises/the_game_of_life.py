@@ -2,21 +2,33 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, Mistake, unwritten_array
 from labkit.exercises.problems import grid_for, one_thread_per_element
 from labkit.ladder import Expected
 
 WIDE, HIGH = 32, 8
+EIGHT = np.array([[1, 1, 1], [1, 0, 1], [1, 1, 1]])  # neighbours
+NINE, FOUR = np.ones((3, 3), int), np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
 
 
 def make_launch(rng, rows, columns, percent):
     board = (rng.random((rows, columns)) < percent / 100).astype(np.int32)
     warps = rows * -(-columns // WIDE)
-    after = play(board).astype(float)
+    padded = np.pad(board, 1)
+    is_rim = np.pad(np.zeros((max(rows - 2, 0), max(columns - 2, 0))), 1, constant_values=1)[:rows, :columns] == 1
+
+    def expect_board(after):
+        return {1: Expected(after.astype(float), np.zeros(after.shape))}
+
+    def put_end_before_start(side):
+        """Put a line of the board's end where the rim's first line is."""
+        first = [(int(axis == side), 0) for axis in range(2)]
+        return np.pad(np.pad(board, first, "wrap"), [(1 - before, 1) for before, _ in first])
+
     return Launch(
         label=f"a board of {rows} x {columns}, {percent}% alive",
         args=(board, unwritten_array((rows, columns), np.int32)),
-        outputs={1: Expected(after, np.zeros_like(after))},
+        outputs=expect_board(play(padded)),
         grid=grid_for((columns, rows), (WIDE, HIGH)),
         block=(WIDE, HIGH),
         budgets=(
@@ -26,15 +38,23 @@ def make_launch(rng, rows, columns, percent):
             NO_FLOAT64,
         ),
         duties=(one_thread_per_element((columns, rows), (WIDE, HIGH)),),
+        mistakes=(
+            Mistake("a cell were its own neighbour", lambda: expect_board(play(padded, NINE))),
+            Mistake("corners were no neighbours", lambda: expect_board(play(padded, FOUR))),
+            Mistake("dead cells with two neighbours came to life", lambda: expect_board(play(padded, of_two=(0, 1)))),
+            Mistake("living cells with two neighbours died", lambda: expect_board(play(padded, of_two=()))),
+            Mistake("the board were a ring in both directions", lambda: expect_board(play(np.pad(board, 1, "wrap")))),
+            Mistake("the last row were above the first", lambda: expect_board(play(put_end_before_start(0)))),
+            Mistake("the last column were left of the first", lambda: expect_board(play(put_end_before_start(1)))),
+            Mistake("the rim were not stored", lambda: expect_board(np.where(is_rim, np.nan, play(padded)))),
+        ),
     )
 
 
-def play(board):
-    """Return the next generation of a board beyond whose edges nothing lives."""
-    rows, columns = board.shape
-    padded = np.pad(board, 1)
-    around = sum(padded[r : r + rows, c : c + columns] for r in range(3) for c in range(3)) - board
-    return (around == 3) | (board == 1) & (around == 2)
+def play(padded, neighbours=EIGHT, of_two=(1,)):
+    """Return the next generation of a board with a rim around it; which cells live on with two neighbours."""
+    around = (np.lib.stride_tricks.sliding_window_view(padded, (3, 3)) * neighbours).sum((2, 3))
+    return (around == 3) | np.isin(padded[1:-1, 1:-1], of_two) & (around == 2)
 
 
 EXERCISE = Exercise(

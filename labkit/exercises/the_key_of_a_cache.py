@@ -79,7 +79,7 @@ def make_launch(rng, count):
         for call, key in zip(calls, keys, strict=True):
             first, its_key = first_calls[normalise(call)]
             if key != its_key:
-                why = f"{describe_difference(first, call)}. They are {its_key} and {key}"
+                why = f"{describe_difference(first, call)}. They are `{its_key}` and `{key}`"
                 return f"The same problem has two keys, so its choice is not found again; {why}."
             owner = owners.setdefault(key, call)
             if normalise(owner) != normalise(call):

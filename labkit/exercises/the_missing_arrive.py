@@ -7,6 +7,7 @@ from labkit.checking.budget import BARRIERS, EXPOSED_LOADS, LOCAL_NUMBERS, SHARE
 from labkit.exercises.exact_scores import HEAD_DIM, random_queries_and_keys
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import COPIES
+from labkit.table import count_text
 
 TILE, CONSUMERS, WARP = 16, 2, 32  # keys per tile, warps, threads per warp
 TILE_BYTES, BARRIER_BYTES = 4 * TILE * HEAD_DIM, 8
@@ -44,7 +45,8 @@ def make_launch(rng, queries, keys):
             Budget(
                 EXPOSED_LOADS,
                 min(100, -(-100 * MAX_STAGES // tiles)),
-                f"those of {min(MAX_STAGES, tiles)} of {tiles} tiles: during the others the next copy is in flight",
+                f"those of {min(MAX_STAGES, tiles)} of {count_text(tiles, 'tile')}: "
+                "during the others the next copy is in flight",
             ),
             Budget(BARRIERS, blocks, "one per block, after its mbarriers are set up"),
             NO_FLOAT64,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import BARRIERS, LOCAL_NUMBERS, SHARED_BYTES
 from labkit.exercises.exact_scores import HEAD_DIM, random_queries_and_keys
 from labkit.exercises.problems import EPS, MIN_NORMAL, random_matrix
@@ -17,12 +17,25 @@ def make_launch(rng, queries, keys):
     Q, K = random_queries_and_keys(rng, queries, keys)
     V = random_matrix(rng, keys, HEAD_DIM)
     scores = Q.astype(float) @ K.T
-    origins = find_origins(scores)
-    weights = np.exp(scores - origins[:, None])
+    origins_so_far = find_origins(scores)
+    origins = origins_so_far[:, -1]
     tiles, blocks = -(-keys // KEYS), -(-queries // QUERIES)
     # a sum over keys, a rescaling for each tile, 32 for the exponential, and the error of its exponent
-    error = EPS * (keys + 4 * tiles + 32 + 2 * np.abs(scores - origins[:, None])) * weights
-    V_size = np.abs(V.astype(float))
+    roundings, V_size = keys + 4 * tiles + 32, np.abs(V.astype(float))
+
+    def expect_parts(exponents):
+        """Expect sums and totals of weights with these exponents."""
+        weights = np.exp(exponents)
+        error = EPS * (roundings + 2 * np.abs(exponents)) * weights
+        return {
+            3: Expected((weights @ V).T, (error @ V_size + MIN_NORMAL * V_size.sum(0)).T),
+            4: Expected(weights.sum(1), error.sum(1) + keys * MIN_NORMAL),
+            5: Expected(origins, np.zeros(queries)),
+        }
+
+    exponents, largest = scores - origins[:, None], scores.max(1)
+    right = expect_parts(exponents)
+    late = (origins_so_far - origins[:, None]).repeat(KEYS, 1)[:, :keys]
     return Launch(
         label=f"{count_text(queries, 'query', 'queries')} and {count_text(keys, 'key')}",
         args=(
@@ -33,11 +46,7 @@ def make_launch(rng, queries, keys):
             unwritten_array((queries,)),
             unwritten_array((queries,)),
         ),
-        outputs={
-            3: Expected((weights @ V).T, (error @ V_size + MIN_NORMAL * V_size.sum(0)).T),
-            4: Expected(weights.sum(1), error.sum(1) + keys * MIN_NORMAL),
-            5: Expected(origins, np.zeros(queries)),
-        },
+        outputs=right,
         grid=(blocks,),
         block=(QUERIES,),
         budgets=(
@@ -53,16 +62,31 @@ def make_launch(rng, queries, keys):
             Budget(BARRIERS, 2 * blocks * tiles, "two per tile and block"),
             NO_FLOAT64,
         ),
+        mistakes=(
+            Mistake(
+                "the origin were the largest score of all",
+                lambda: expect_parts(scores - largest[:, None]) | {5: Expected(largest, np.zeros(queries))},
+            ),
+            Mistake(
+                "the origin that is stored were the largest score", lambda: {5: Expected(largest, np.zeros(queries))}
+            ),
+            Mistake(
+                "the sums were divided by the totals",
+                lambda: {3: Expected(right[3].value / right[4].value, 2 * right[3].bound / right[4].value)},
+            ),
+            Mistake("the totals were not rescaled", lambda: {4: expect_parts(exponents - late)[4]}),
+            Mistake("the totals were rescaled twice", lambda: {4: expect_parts(exponents + late)[4]}),
+        ),
     )
 
 
 def find_origins(scores):
-    """Return the final origin of each row; a tile's largest score becomes it if it exceeds it by the threshold."""
-    origins = np.full(len(scores), -np.inf)
+    """Return the origin of each row after each tile; the largest score becomes it if it exceeds it by the threshold."""
+    origins = [np.full(len(scores), -np.inf)]
     for k0 in range(0, scores.shape[1], KEYS):
         tile_max = scores[:, k0 : k0 + KEYS].max(1)
-        origins = np.where(tile_max > origins + THRESHOLD, tile_max, origins)
-    return origins
+        origins.append(np.where(tile_max > origins[-1] + THRESHOLD, tile_max, origins[-1]))
+    return np.stack(origins[1:], 1)
 
 
 EXERCISE = Exercise(

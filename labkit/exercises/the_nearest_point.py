@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Above, Budget, Dependence, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Dependence, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import BARRIERS
 from labkit.exercises.problems import grid_for, one_thread_per_element
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import SHARED_LOADS
+from labkit.table import count_text
 
 TILE = 64
 NEAREST, FARTHEST = 30, 99  # coordinates of Q, so that a ghost at the origin is nearer to some of P
@@ -20,13 +21,17 @@ def make_launch(rng, M, N):
     P[:, rng.integers(M)] = Q[:, N - 1]  # a last point that is left out shows
     blocks, tiles = -(-M // TILE), -(-N // TILE)
 
-    def expected(points):
+    def expected(points, power=2):
         """Whole numbers, and few digits: exact in float32."""
-        squares = ((P[:, :, None].astype(float) - points[:, None]) ** 2).sum(0).min(1)
-        return Expected(squares, np.zeros(M))
+        powers = (abs(P[:, :, None].astype(float) - points[:, None]) ** power).sum(0).min(1, initial=np.inf)
+        return Expected(powers, np.zeros(M))
+
+    is_whole = N % TILE == 0
+    whole, last = Q[:, : N // TILE * TILE], Q[:, N - 1 :]
+    with_origin = np.append(Q, np.zeros((2, int(not is_whole))), 1)
 
     return Launch(
-        label=f"{M} points, the nearest of {N}",
+        label=f"{count_text(M, 'point')}, the nearest of {N}",
         args=(P, Q, unwritten_array((M,))),
         outputs={2: expected(Q)},
         grid=grid_for((M,), (TILE,)),
@@ -48,6 +53,13 @@ def make_launch(rng, M, N):
                 "take the points of Q from the tile in shared memory",
                 lambda disturbed: [expected(disturbed.disturb(SHARED_LOADS, Q))],
             ),
+        ),
+        mistakes=(
+            Mistake("the origin were a point of Q", lambda: {2: expected(with_origin)}),
+            Mistake("the points after the last whole tile were left out", lambda: {2: expected(whole)}),
+            Mistake("only the last point were looked at", lambda: {2: expected(last if is_whole else last + np.inf)}),
+            Mistake("the distance were along the axes", lambda: {2: expected(Q, power=1)}),
+            Mistake("the smallest distance began at 0", lambda: {2: Expected(np.zeros(M), np.zeros(M))}),
         ),
     )
 

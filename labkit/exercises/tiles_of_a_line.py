@@ -20,6 +20,7 @@ class Line:
     x: Float32[np.ndarray, "C W"]
     g: Float32[np.ndarray, "C r"]
     U_offset: Float64[np.ndarray, "alpha C"]  # difference of U from the transformed g
+    step: int = 0  # pixels from one tile to the next, if it is not m
 
     @classmethod
     def draw(cls, rng: np.random.Generator, A, G, B, channels: int, outputs: int, offset: float = 0) -> "Line":
@@ -36,10 +37,9 @@ class Line:
     def cut_tiles(self) -> Float64[np.ndarray, "C tiles alpha"]:
         """Return the pixels of each tile, with zeros past the end."""
         alpha, m = self.A.shape
-        tiles = -(-self.count // m)
-        padded = np.zeros((len(self.x), tiles * m + alpha - m))
-        padded[:, : self.x.shape[1]] = self.x
-        return np.lib.stride_tricks.sliding_window_view(padded, alpha, 1)[:, ::m]
+        first = (self.step or m) * np.arange(-(-self.count // m))[:, None]
+        padded = np.pad(self.x.astype(float), ((0, 0), (0, first.max() + alpha)))
+        return padded[:, first + np.arange(alpha)]
 
     def make_arrays(self):
         """Return x, U, V and y of a launch."""
@@ -58,8 +58,17 @@ class Line:
         windows = np.lib.stride_tricks.sliding_window_view(self.x.astype(float), self.g.shape[1], 1)
         value = np.einsum("cqs,cs->q", windows, self.g.astype(float))
         value += np.einsum("im,ic,ctk,ki->tm", self.A, self.U_offset, self.cut_tiles(), self.B).ravel()[: self.count]
+        return Expected(value, self._bound_y())
+
+    def multiply_transforms(self) -> Expected:
+        """Expect what comes out of the transforms, whatever their matrices are."""
+        U = self.G @ self.g.T.astype(float) + self.U_offset
+        value = np.einsum("im,ic,ctk,ki->tm", self.A, U, self.cut_tiles(), self.B).ravel()[: self.count]
+        return Expected(value, self._bound_y())
+
+    def _bound_y(self):
         arrays = self.A, self.G, self.B, self.g, self.cut_tiles(), self.U_offset
         A, G, B, g, d, U_offset = map(np.abs, arrays)
         size = np.einsum("im,ci,ctk,ki->tm", A, g @ G.T + U_offset.T, d, B).ravel()[: self.count]
         roundings = len(self.x) + 3 * len(A) + 2
-        return Expected(value, roundings * EPS * size)
+        return roundings * EPS * size

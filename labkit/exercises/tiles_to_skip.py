@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import BARRIERS, LOCAL_NUMBERS, SHARED_BYTES
 from labkit.exercises.exact_scores import HEAD_DIM, random_queries_and_keys
 from labkit.exercises.problems import EPS, MIN_NORMAL, random_matrix
@@ -20,13 +20,21 @@ def make_launch(rng, queries, keys, sinks, window):
     V = random_matrix(rng, keys, HEAD_DIM)
     position, j = np.arange(queries)[:, None] + keys - queries, np.arange(keys)
     allowed = (j <= position) & ((j < sinks) | (j > position - window))
-    scores = np.where(allowed, Q.astype(float) @ K.T, -np.inf)
-    distances = scores.max(1, keepdims=True) - scores
-    weights = np.exp(-distances)
-    weights /= weights.sum(1, keepdims=True)
-    # eps for each term of two sums over keys, 32 for exponential, rescaling and division, and for the exponent's error
-    error = EPS * (2 * keys + 32 + 2 * np.where(allowed, distances, 0)) * weights
-    O, V_size = weights @ V, np.abs(V.astype(float))
+
+    def expect_O(allowed):
+        scores = np.where(allowed, Q.astype(float) @ K.T, -np.inf)
+        distances = scores.max(1, keepdims=True) - scores
+        weights = np.exp(-distances)
+        weights /= weights.sum(1, keepdims=True)
+        # eps for each term of two sums over keys, 32 for exponential, rescaling and division, and the exponent's error
+        error = EPS * (2 * keys + 32 + 2 * np.where(allowed, distances, 0)) * weights
+        O, V_size = weights @ V, np.abs(V.astype(float))
+        error = error @ V_size + error.sum(1, keepdims=True) * np.abs(O) + MIN_NORMAL * V_size.sum(0)
+        return {3: Expected(O.T, error.T)}
+
+    first = position - np.arange(queries)[:, None] % QUERIES  # of the block's queries
+    left = j // KEYS * KEYS
+    in_window = left + KEYS - 1 > first - window
     needed = find_needed_tiles(allowed)
     blocks, count = len(needed), int(needed.sum())
     tile_rows = int((needed * np.minimum(KEYS, keys - KEYS * np.arange(needed.shape[1]))).sum())  # of K, and of V
@@ -34,16 +42,15 @@ def make_launch(rng, queries, keys, sinks, window):
         label=f"{count_text(queries, 'query', 'queries')}, {count_text(keys, 'key')}, {count_text(sinks, 'sink')}, "
         f"a window of {window}",
         args=(Q.T.copy(), K, V, unwritten_array((HEAD_DIM, queries)), np.int32(sinks), np.int32(window)),
-        outputs={
-            3: Expected(O.T, (error @ V_size + error.sum(1, keepdims=True) * np.abs(O) + MIN_NORMAL * V_size.sum(0)).T)
-        },
+        outputs=expect_O(allowed),
         grid=(blocks,),
         block=(QUERIES,),
         budgets=(
             Budget(
                 "global loads",
                 HEAD_DIM * (queries + 2 * tile_rows),
-                f"queries once, and the keys and values of the {count} tiles in which a query of the block may look",
+                f"queries once, and the keys and values of {count_text(count, 'tile')} "
+                "in which a query of the block may look",
             ),
             Budget("global stores", HEAD_DIM * queries, "each element of O once"),
             Budget("load requests", HEAD_DIM * blocks + 4 * count, "8 per warp for its queries, and 4 per tile"),
@@ -52,6 +59,14 @@ def make_launch(rng, queries, keys, sinks, window):
             Budget(LOCAL_NUMBERS, 2 * HEAD_DIM + KEYS, "24: a query and its sums"),  # and the scores of a tile
             Budget(SHARED_BYTES, 8 * KEYS * HEAD_DIM, "those of a tile of K and one of V"),
             NO_FLOAT64,
+        ),
+        mistakes=(
+            Mistake("no tile of sinks were loaded unless it is in the window", lambda: expect_O(allowed & in_window)),
+            Mistake("only the first tile had sinks", lambda: expect_O(allowed & (in_window | (left < KEYS)))),
+            Mistake(
+                "a tile of which one query sees one key were skipped",
+                lambda: expect_O(allowed & ((left < sinks) | (left + KEYS - 1 > first - window + 1))),
+            ),
         ),
     )
 

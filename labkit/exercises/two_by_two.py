@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, unwritten_array
+from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, Mistake, unwritten_array
 from labkit.exercises.problems import EPS, grid_for, one_thread_per_element, random_matrix
 from labkit.ladder import Expected
 from labkit.table import count_text
@@ -17,6 +17,8 @@ def make_launch(rng, channels, P, Q):
     U = random_matrix(rng, channels, 9).reshape(channels, 3, 3)  # of no filter: only products of transforms are right
     tiles = -(-P // 2), -(-Q // 2)
     pixels = channels * np.prod([count_inside(outputs) for outputs in (P, Q)]).item()
+    turned, first = U.swapaxes(1, 2), slice(1)
+    other_sign = B_T * np.array([[-1], [1], [1]])
     loads_of_U = 9 * channels * tiles[0] * tiles[1]
     return Launch(
         label=f"{count_text(channels, 'channel')}, {P} x {Q} outputs",
@@ -35,6 +37,12 @@ def make_launch(rng, channels, P, Q):
             NO_FLOAT64,
         ),
         duties=(one_thread_per_element(tiles[::-1], BLOCK),),
+        mistakes=(
+            Mistake("U were transposed", lambda: {2: expect(x, turned, P, Q)}),
+            Mistake("only the first channel were added", lambda: {2: expect(x[first], U[first], P, Q)}),
+            Mistake("only the columns of a tile were transformed", lambda: {2: expect(x, U, P, Q, across=np.eye(3))}),
+            Mistake("a tile's first row had the opposite sign", lambda: {2: expect(x, U, P, Q, down=other_sign)}),
+        ),
     )
 
 
@@ -43,18 +51,18 @@ def count_inside(outputs):
     return sum(min(3, outputs + 1 - first) for first in range(0, outputs, 2))
 
 
-def expect(x, U, P, Q):
+def expect(x, U, P, Q, down=B_T, across=B_T):
     """Expect the outputs of all tiles within the roundings of transforms, products and sums."""
     padded = np.pad(x.astype(float), ((0, 0), (0, P % 2), (0, Q % 2)))
     tiles = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (1, 2))[:, ::2, ::2]
 
-    def compute(A_T, B_T, U, tiles):
-        V = np.einsum("ia,cpqab,jb->cpqij", B_T, tiles, B_T)
+    def compute(A_T, down, across, U, tiles):
+        V = np.einsum("ia,cpqab,jb->cpqij", down, tiles, across)
         sums = np.einsum("cij,cpqij->pqij", U, V)
         blocks = np.einsum("ki,pqij,lj->pkql", A_T, sums, A_T)
         return blocks.reshape(2 * blocks.shape[0], -1)[:P, :Q]
 
-    arrays = A_T, B_T, U.astype(float), tiles
+    arrays = A_T, down, across, U.astype(float), tiles
     size = compute(*map(np.abs, arrays))
     return Expected(compute(*arrays), (len(x) + 12) * EPS * size)
 

@@ -65,13 +65,29 @@ def make_launch(rng, count):
                 return f"With {limit} the answer should be {expected!r} and is {answer!r}, of: {ranking or 'no rows'}."
         return ""
 
-    return Questions(f"{count} rankings" if count else "rankings made for it", calls, find_mistake)
+    return Questions(f"{count} rankings" if count else "rankings made for it", calls, find_mistake, MISTAKES)
 
 
-def find_best(rows, limit_bytes):
+def by_time(row):
+    return row.time_ms, row.workspace_bytes
+
+
+def find_best(rows, limit_bytes, order=by_time):
     """Return the fastest algorithm that fits; of equally fast ones that with the least workspace, then the first."""
     fits = [row for row in rows if not row.reason and (limit_bytes is None or row.workspace_bytes <= limit_bytes)]
-    return min(fits, key=lambda row: (row.time_ms, row.workspace_bytes)).algorithm if fits else None
+    return min(fits, key=order).algorithm if fits else None
+
+
+MISTAKES = (
+    ("a limit of 0 were none", lambda rows, limit: find_best(rows, limit or None)),
+    (
+        "a workspace as large as the limit did not fit",
+        lambda rows, limit: find_best(rows, None if limit is None else limit - 1),
+    ),
+    ("there were no limit", lambda rows, limit: find_best(rows, None)),
+    ("the workspace did not matter between equal times", lambda *call: find_best(*call, order=lambda row: row.time_ms)),
+    ("only the workspace mattered", lambda *call: find_best(*call, order=lambda row: row.workspace_bytes)),
+)
 
 
 def draw_ranking(rng):

@@ -316,13 +316,13 @@ def test_an_answer_that_is_no_text_of_its_own_gets_a_sentence():
 
 def test_a_share_within_its_budget_is_told_in_percent_of_what_it_is_a_share_of():
     verdict = check("gemm-and-gelu", function("gemm-and-gelu", cell("gemm-and-gelu")), seed=1)
-    assert ", 25% of the shared loads with no copy in flight (25% allowed)" in verdict.message
+    assert ", 25% of the shared loads made while no copy is in flight (at most 25%)" in verdict.message
 
 
 def test_a_share_over_its_budget_is_told_in_percent():
     (late,) = (answer for answer in variants("gemm-and-gelu") if answer.what == "all before it is used")
     verdict = check("gemm-and-gelu", function("gemm-and-gelu", late.source(cell("gemm-and-gelu"))), seed=1)
-    assert "100% of the shared loads with no copy in flight, and at most 25% are allowed" in verdict.message
+    assert "100% of the shared loads made while no copy is in flight, and at most 25% are allowed" in verdict.message
 
 
 def test_wrong_elements_without_a_pattern_are_drawn_with_words_for_their_signs():

@@ -15,6 +15,7 @@ from labkit.exercises import check, exercise, exercise_ids, known_ids
 from labkit.loops import trace as trace_loop
 from labkit.simulator.run import simulate
 
+PYTHON = [id for id in exercise_ids() if exercise(id).machine == "python"]
 GPU_OR_CPU = [id for id in known_ids() if exercise(id).machine != "python"]
 
 
@@ -50,7 +51,7 @@ def test_a_mistake_is_the_result_of_its_wrong_kernel(id, answer):
         found = None if right else find_mistake(launch.mistakes, launch.outputs, trace.outputs)
         named |= {found.cause} if found else set()
         if made:
-            assert explains(made[0], launch.outputs, trace.outputs), launch.label
+            assert any(explains(mistake, launch.outputs, trace.outputs) for mistake in made), launch.label
         else:
             assert right or any(finding.kind != "unwritten" for finding in trace.errors), launch.label
     assert answer.mistake in named  # where several explain a result, the first is named
@@ -82,6 +83,16 @@ def _agree(results, others):
             ((one.value == other.value) | (np.abs(one.value - other.value) <= one.bound + other.bound)).all()
             for one, other in pairs
         )
+
+
+@pytest.mark.parametrize("id", PYTHON)
+def test_every_mistake_of_a_plain_function_is_named_where_it_is_made(id):
+    named = set()
+    for answer in answers_with_mistakes(id):
+        verdict = check(id, function(id, answer.source(cell(id))), seed=1)
+        assert verdict.cause == answer.mistake and verdict.message.endswith(f"as if {verdict.cause}."), verdict
+        named.add(answer.mistake)
+    assert named == {cause for questions in launches_of(id, function(id, cell(id))) for cause, _ in questions.mistakes}
 
 
 @pytest.mark.parametrize("id", [id for id in GPU_OR_CPU if id in exercise_ids()])

@@ -4,13 +4,15 @@ import re
 
 import pytest
 from answers import answers
-from exercise_cells import cell, defined
+from exercise_cells import cell, defined, function
 from sampling import sampled
 
-from labkit.checking.check import judge
+from labkit.checking import Questions, budget
+from labkit.checking.check import judge, read_constants
+from labkit.checking.source import python_function
 from labkit.exercises import exercise, exercise_ids
 
-MOST_WORDS = 45  # of a sentence; code counts as one
+MOST_WORDS = 35  # of a sentence; code counts as one
 CASES = [
     pytest.param(id, case, id=f"{id} {case.what}")
     for id in exercise_ids()
@@ -39,3 +41,41 @@ def test_a_wrong_result_is_told_in_two_sentences_and_a_list(id, case):
     first, *items = judge(rules, kernel, 2).message.splitlines()
     assert len(re.findall(r"\.(?= |$)", first)) <= 2
     assert all(item.startswith("- ") for item in items)
+
+
+ONE_OF_MANY = re.compile(r"(?<![\dx.,] )(?<![\d.,])\b1 (?!is |was |has |as |miss |plus |times |minus )[A-Za-z]+s\b")
+
+
+@pytest.mark.parametrize("id", exercise_ids())
+def test_one_thing_is_told_as_one_in_all_that_a_launch_says(id):
+    rules = exercise(id)
+    constants = read_constants(rules, python_function(function(id, cell(id))))
+    for seed in range(10):
+        for launch in rules.make_launches(seed, **constants):
+            assert not [text for text in texts_of(launch) if ONE_OF_MANY.search(text)]
+
+
+def texts_of(launch):
+    yield launch.label
+    if isinstance(launch, Questions):
+        yield from (cause for cause, _ in launch.mistakes)
+        return
+    yield from (budget.formula for budget in launch.budgets)
+    yield from (one.why for one in (*launch.duties, *launch.dependences))
+    yield from (mistake.cause for mistake in launch.mistakes)
+
+
+COUNTERS = [value for name, value in vars(budget).items() if name.isupper() and isinstance(value, str)]
+
+
+@pytest.mark.parametrize("counter", [*COUNTERS, *budget.SITE_COUNTERS])
+def test_one_is_counted_as_one(counter):
+    words = budget.count_words(1, counter)
+    assert not ONE_OF_MANY.search(words) and budget.limit_words(1, counter).endswith(" is")
+    assert budget.count_words(2, counter).endswith(counter)
+
+
+def test_counters_of_one_are_words():
+    assert budget.count_words(1, "misses of the L1 cache") == "1 miss of the L1 cache"
+    assert budget.count_words(1, budget.FILLING_THREADS).startswith("1 thread that fills shared memory")
+    assert budget.count_words(25, budget.EXPOSED_LOADS) == "25% of the shared loads made while no copy is in flight"

@@ -129,12 +129,17 @@ VARIANTS = (
     Answer("rescaled the wrong way round", "result", ((_MOVED, _MOVED.replace("scale / size", "size / scale")),)),
     Answer("the new largest not counted", "result", ((_MOVED, _MOVED.removesuffix(" + np.float32(1)")),)),
     Answer("quotients, not squares", "result", ((_ADDED, "total += size / scale"),)),
-    Answer("values below zero left out", "result", (("size = abs(X[row, i])", "size = X[row, i]"),)),
+    Answer(
+        "values below zero left out",
+        "result",
+        (("size = abs(X[row, i])", "size = X[row, i]"),),
+        mistake="values below zero were left out",
+    ),
     Answer("relative to the first value", "result", (("if size > scale:", "if scale == np.float32(0):"),)),
-    Answer("lanes not moved", "result", ((_MERGED, ""),)),
+    Answer("lanes not moved", "result", ((_MERGED, ""),), mistake="each lane's sum stayed relative to its own scale"),
     Answer("lanes moved once", "result", ((_MERGED, _MERGED.replace(" * (scale / largest)", "")),)),
     Answer("zeros divided by zero", "result", ((_MERGED, _MERGED.replace("if largest > np.float32(0):", "if True:")),)),
-    Answer("no root", "result", (("largest * sqrt(total)", "largest * total"),)),
+    Answer("no root", "result", (("largest * sqrt(total)", "largest * total"),), mistake="there were no root"),
     Answer("times the lane's own scale", "result", (("largest * sqrt(total)", "scale * sqrt(total)"),)),
     Answer("the square before the root", "result", (("largest * sqrt(total)", "sqrt(largest * largest * total)"),)),
     Answer("in float64", "budget", (("scale = total = np.float32(0)", "scale, total = np.float32(0), 0.0"),)),
@@ -150,6 +155,12 @@ VARIANTS = (
         "moved by one quotient",
         "solved",
         ((_MOVED, "moved = scale / size\n            total = total * moved * moved + np.float32(1)"),),
+    ),
+    Answer(
+        "not multiplied back",
+        "result",
+        (("largest * sqrt(total)", "sqrt(total)"),),
+        mistake="the length were relative to the largest value",
     ),
 )
 

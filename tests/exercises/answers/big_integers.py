@@ -134,12 +134,28 @@ VARIANTS = (
                 _CARRY.replace("carry +=", "carry ="),
             ),
         ),
+        mistake="nothing were carried",
     ),
     Answer("cut off, not rounded", "result", ((" + np.float32(0.5))", ")"),)),
-    Answer("the last carry is forgotten", "unwritten", (("range(product.size)", "range(product.size - 1)"),)),
-    Answer("not divided by two", "result", (("np.float32(2 * points)", "np.float32(points)"),)),
+    Answer(
+        "the last carry is forgotten",
+        "unwritten",
+        (("range(product.size)", "range(product.size - 1)"),),
+        mistake="the last digit were not stored",
+    ),
+    Answer(
+        "not divided by two",
+        "result",
+        (("np.float32(2 * points)", "np.float32(points)"),),
+        mistake="the product were doubled",
+    ),
     Answer("the real part", "result", (("int(im[k] /", "int(re[k] /"),)),
-    Answer("no inverse", "result", (("    fft(im, re, roots, bits, t)\n", "    fft(re, im, roots, bits, t)\n"),)),
+    Answer(
+        "no inverse",
+        "result",
+        (("    fft(im, re, roots, bits, t)\n", "    fft(re, im, roots, bits, t)\n"),),
+        mistake="no transform were inverse",
+    ),
     Answer("no product", "result", ((_SQUARE, "        im[k] += im[k]\n"),)),
     Answer("the conjugate", "result", (("re[k] * re[k] - im[k] * im[k]", "re[k] * re[k] + im[k] * im[k]"),)),
     Answer(
@@ -152,6 +168,12 @@ VARIANTS = (
     Answer("as in school", "duty", cell=_SCHOOLBOOK),
     Answer("in float64", "budget", ((" + np.float32(0.5))", " + 0.5)"),)),
     Answer("a line for each number", "solved", TWO_LINES),
+    Answer(
+        "digits from the first to the last",
+        "result",
+        (("product[k] = carry % 10", "product[product.size - 1 - k] = carry % 10"),),
+        mistake="the first digit came first",
+    ),
 )
 
 RIGHT = (

@@ -93,12 +93,24 @@ def transform_lines(x, roots, spectra, digits):
 """
 
 VARIANTS = (
-    Answer("the order in which they came", "result", ((_REVERSED, "        place = n\n"),)),
-    Answer("all bits reversed", "result", ((_REVERSED, _BITS),)),
+    Answer(
+        "the order in which they came",
+        "result",
+        ((_REVERSED, "        place = n\n"),),
+        mistake="the points stayed in the order in which they came",
+    ),
+    Answer("all bits reversed", "result", ((_REVERSED, _BITS),), mistake="bits were reversed, not digits of base 4"),
     Answer("two digits, however many there are", "race", (("in range(digits)", "in range(2)"),)),
     Answer("a digit too few", "race", (("in range(digits)", "in range(digits - 1)"),)),
-    Answer("backwards", "result", ((_REVERSED, "        place = points - 1 - n\n"),)),
-    Answer("quarters for remainders, once", "result", ((_REVERSED, "        place = n % 4 * points // 4 + n // 4\n"),)),
+    Answer(
+        "backwards", "result", ((_REVERSED, "        place = points - 1 - n\n"),), mistake="the last point came first"
+    ),
+    Answer(
+        "quarters for remainders, once",
+        "result",
+        ((_REVERSED, "        place = n % 4 * points // 4 + n // 4\n"),),
+        mistake="only the last digit of each place were moved",
+    ),
     Answer("digits of base 2", "race", (("4 * place + rest % 4, rest // 4", "4 * place + rest % 2, rest // 2"),)),
     Answer(
         "no barrier after the loads",

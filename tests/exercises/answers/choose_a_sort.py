@@ -3,18 +3,27 @@
 from . import Answer, right, shortcut, wrong
 
 VARIANTS = (
-    Answer("a key too few", "result", (("highest - lowest + 1", "highest - lowest"),)),
-    Answer("keys from zero", "result", (("highest - lowest + 1", "highest + 1"),)),
+    Answer(
+        "a key too few",
+        "result",
+        (("highest - lowest + 1", "highest - lowest"),),
+        mistake="the highest key did not count",
+    ),
+    Answer("keys from zero", "result", (("highest - lowest + 1", "highest + 1"),), mistake="the keys began at 0"),
     Answer("half of the pairs", "result", (("numbers * numbers", "numbers * (numbers - 1) // 2"),)),
     Answer("a round too many", "result", (("length < numbers", "length <= numbers"),)),
     Answer("as many rounds as numbers", "result", (("numbers * rounds", "numbers * numbers"),)),
     Answer("counting without its keys", "result", (("(numbers + keys)", "numbers"),)),
     Answer("counting wherever merging fits", "result", (("if 4 * keys <=", "if 4 * numbers <="),)),
     Answer("merging wherever counting fits", "result", (("if 4 * numbers <=", "if 4 * keys <="),)),
-    Answer("merging always", "result", (("if 4 * numbers <= free_bytes:", "if True:"),)),
-    Answer("counting always", "result", (("if 4 * keys <= free_bytes:", "if True:"),)),
+    Answer(
+        "merging always", "result", (("if 4 * numbers <= free_bytes:", "if True:"),), mistake="merging needed no memory"
+    ),
+    Answer(
+        "counting always", "result", (("if 4 * keys <= free_bytes:", "if True:"),), mistake="counting needed no memory"
+    ),
     Answer("not to the last byte", "result", (("if 4 * keys <=", "if 4 * keys <"),)),
-    Answer("one byte a key", "result", (("if 4 * keys", "if keys"),)),
+    Answer("one byte a key", "result", (("if 4 * keys", "if keys"),), mistake="a key took one byte"),
     Answer("the slowest", "result", (("return min", "return max"),)),
     Answer("never by insertion", "result", (("return min(times", "return min(list(times)[1:] or times"),)),
     Answer("another name", "result", (('"merge"', '"mergesort"'),)),
@@ -55,6 +64,16 @@ RIGHT = (
         "pairs of time and name",
         ("times = {", "times: dict[str, float] = {"),
         ("min(times, key=lambda name: times[name])", "min((time, name) for name, time in times.items())[1]"),
+    ),
+    right(
+        "a function inside, an assertion and a square",
+        (
+            "    rounds, length = 0, 1\n",
+            "    def fits(elements):\n        return 4 * elements <= free_bytes\n\n"
+            "    assert lowest <= highest, 'no keys'\n    rounds, length = 0, 1\n",
+        ),
+        ("costs.insertion_ns * numbers * numbers", "costs.insertion_ns * numbers**2"),
+        ("if 4 * keys <= free_bytes:", "if fits(keys):"),
     ),
     right("memory in elements", ("4 * keys <= free_bytes", "keys <= free_bytes // 4")),
 )

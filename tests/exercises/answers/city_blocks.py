@@ -32,14 +32,37 @@ VARIANTS = (
     ),
     Answer("points of X without a guard", "bounds", (("if row < M and col < N:", "if col < N:"),)),
     Answer("points of Y without a guard", "bounds", (("if row < M and col < N:", "if row < M:"),)),
-    Answer("squares in place of distances", "result", (("abs(own_x[i] - own_y[j])", "(own_x[i] - own_y[j]) ** 2"),)),
-    Answer("differences with their signs", "result", (("abs(own_x[i] - own_y[j])", "own_x[i] - own_y[j]"),)),
-    Answer("products, as in the chapter", "result", (("abs(own_x[i] - own_y[j])", "own_x[i] * own_y[j]"),)),
+    Answer(
+        "squares in place of distances",
+        "result",
+        (("abs(own_x[i] - own_y[j])", "(own_x[i] - own_y[j]) ** 2"),),
+        mistake="terms were squares",
+    ),
+    Answer(
+        "differences with their signs",
+        "result",
+        (("abs(own_x[i] - own_y[j])", "own_x[i] - own_y[j]"),),
+        mistake="terms kept their signs",
+    ),
+    Answer(
+        "products, as in the chapter",
+        "result",
+        (("abs(own_x[i] - own_y[j])", "own_x[i] * own_y[j]"),),
+        mistake="terms were products",
+    ),
     Answer("Y's tile walked as B's was", "result", (("Y_tile[x + j * columns, k]", "Y_tile[k, x]"),)),
-    Answer("the last term alone", "result", (("sums[i, j] += abs", "sums[i, j] = abs"),)),
+    Answer(
+        "the last term alone",
+        "result",
+        (("sums[i, j] += abs", "sums[i, j] = abs"),),
+        mistake="only the last term were kept",
+    ),
     Answer("sums of one thread, places of another", "result", (("top + y + i * rows", "top + y * TM + i"),)),
     Answer(
-        "the greatest difference", "result", ((_TERM, _TERM.replace("+= abs(", "= max(sums[i, j], abs(")[:-1] + ")\n"),)
+        "the greatest difference",
+        "result",
+        ((_TERM, _TERM.replace("+= abs(", "= max(sums[i, j], abs(")[:-1] + ")\n"),),
+        mistake="only the largest term were kept",
     ),
     Answer(
         "every third distance is left out",

@@ -33,14 +33,42 @@ _OWN_POINT_TOO = """        v0 = two * d1 - three * d2 + d3
 """
 
 VARIANTS = (
-    Answer("the points of the chapter", "result", ((_ROWS, _USUAL_POINTS),)),
-    Answer("B, not transposed", "result", ((_ROWS, _NOT_TRANSPOSED),)),
+    Answer(
+        "the points of the chapter",
+        "result",
+        ((_ROWS, _USUAL_POINTS),),
+        mistake="the points were 0, 1, -1 and infinity",
+    ),
+    Answer("B, not transposed", "result", ((_ROWS, _NOT_TRANSPOSED),), mistake="B were not transposed"),
     Answer("the highest coefficient first", "result", ((_ROWS, _HIGHEST_FIRST),)),
     Answer("polynomials that vanish at their own point as well", "result", ((_ROWS, _OWN_POINT_TOO),)),
-    Answer("the other sign of a row", "result", (("v1 = d2 - two * d1", "v1 = two * d1 - d2"),)),
+    Answer(
+        "the other sign of a row",
+        "result",
+        (("v1 = d2 - two * d1", "v1 = two * d1 - d2"),),
+        mistake="v1 had the opposite sign",
+    ),
     Answer("the last row as if it were for another point", "result", (("- three * d2 + d3", "- three * d2"),)),
     Answer("float64", "budget", (("two * d0 - three * d1", "2 * d0 - 3 * d1"),)),
     Answer("doubled by an addition", "solved", (("two * d0 - three * d1 + d2", "d0 + d0 - three * d1 + d2"),)),
+    Answer(
+        "the other sign of the first row",
+        "result",
+        (("two * d0 - three * d1 + d2", "three * d1 - two * d0 - d2"),),
+        mistake="v0 had the opposite sign",
+    ),
+    Answer(
+        "the other sign of the third row",
+        "result",
+        (("v2 = d2 - d1", "v2 = d1 - d2"),),
+        mistake="v2 had the opposite sign",
+    ),
+    Answer(
+        "the other sign of the last row",
+        "result",
+        (("two * d1 - three * d2 + d3", "three * d2 - two * d1 - d3"),),
+        mistake="v3 had the opposite sign",
+    ),
 )
 
 RIGHT = (

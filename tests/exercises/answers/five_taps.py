@@ -25,14 +25,34 @@ _FIVE_TAPS_FROM_U = """            u1, u2, u3, u4 = U[1, c], U[2, c], U[3, c], U
 
 VARIANTS = (
     Answer("no zeros at the end", "bounds", ((_ZERO, _LOADED),)),
-    Answer("the last pixel in their place", "result", ((_ZERO, _CLAMPED),)),
+    Answer(
+        "the last pixel in their place",
+        "result",
+        ((_ZERO, _CLAMPED),),
+        mistake="the last pixel were repeated past the end",
+    ),
     Answer("both outputs in any case", "bounds", (("        if 2 * t + 1 < y.size:\n    ", "        if True:\n    "),)),
-    Answer("the last channel alone", "result", (("                m[i] += U[i, c] * V[i, c, t]\n", _EACH_CHANNEL),)),
+    Answer(
+        "the last channel alone",
+        "result",
+        (("                m[i] += U[i, c] * V[i, c, t]\n", _EACH_CHANNEL),),
+        mistake="only the last channel were added",
+    ),
     Answer("sums that begin anywhere", "uninitialised", (("            m[i] = 0\n", "            pass\n"),)),
     Answer("the row of -2 for 2 as well", "result", (("d[2] + two", "d[2] - two"),)),
-    Answer("the powers of -2 forgotten", "result", (("two * (m[3] - m[4])", "two * (m[3] + m[4])"),)),
-    Answer("infinity forgotten", "result", ((" + m[5]", ""),)),
-    Answer("the first output with infinity", "result", (("+ m[3] + m[4]\n", "+ m[3] + m[4] + m[5]\n"),)),
+    Answer(
+        "the powers of -2 forgotten",
+        "result",
+        (("two * (m[3] - m[4])", "two * (m[3] + m[4])"),),
+        mistake="the products at 2 and at -2 were added in each output",
+    ),
+    Answer("infinity forgotten", "result", ((" + m[5]", ""),), mistake="the product at infinity were left out"),
+    Answer(
+        "the first output with infinity",
+        "result",
+        (("+ m[3] + m[4]\n", "+ m[3] + m[4] + m[5]\n"),),
+        mistake="the product at infinity were added to both outputs",
+    ),
     Answer("float64", "budget", (("four * d[0] - five * d[2]", "4 * d[0] - 5 * d[2]"),)),
     Answer(
         "tiles side by side",
@@ -43,6 +63,7 @@ VARIANTS = (
                 "                if 6 * t + i < x.shape[1]:\n                    d[i] = x[c, 6 * t + i]",
             ),
         ),
+        mistake="tiles did not overlap",
     ),
     Answer("no guard", "bounds", (("if t < V.shape[2]", "if t < 2 * V.shape[2]"),)),
     Answer(

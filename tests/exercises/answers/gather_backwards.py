@@ -10,14 +10,33 @@ _ACROSS = _DOWN.replace("y", "x")
 _PRODUCT = "w_tile[y, i] * dy_tile[i, x]"
 
 VARIANTS = (
-    Answer("forwards", "result", (("h + pad - r, col + pad - s", "h - pad + r, col - pad + s"),)),
-    Answer("no padding", "result", (("h + pad - r, col + pad - s", "h - r, col - s"),)),
-    Answer("outputs between outputs", "result", ((_DIVISIBLE, ""),)),
+    Answer(
+        "forwards",
+        "result",
+        (("h + pad - r, col + pad - s", "h - pad + r, col - pad + s"),),
+        mistake="taps and padding had the opposite sign",
+    ),
+    Answer(
+        "no padding", "result", (("h + pad - r, col + pad - s", "h - r, col - s"),), mistake="there were no padding"
+    ),
+    Answer(
+        "outputs between outputs",
+        "result",
+        ((_DIVISIBLE, ""),),
+        mistake="pixels between the steps of a tap had met it, too",
+    ),
     Answer(
         "the rows' stride alone", "result", (("below % stride == 0 and right % stride == 0", "below % stride == 0"),)
     ),
-    Answer("stride forgotten", "result", (("p, q = below // stride, right // stride", "p, q = below, right"),)),
-    Answer("taps turned", "result", (("w[k, c, r, s]", "w[k, c, R - 1 - r, S - 1 - s]"),)),
+    Answer(
+        "stride forgotten",
+        "result",
+        (("p, q = below // stride, right // stride", "p, q = below, right"),),
+        mistake="places were not divided by the stride",
+    ),
+    Answer(
+        "taps turned", "result", (("w[k, c, r, s]", "w[k, c, R - 1 - r, S - 1 - s]"),), mistake="the filter were turned"
+    ),
     Answer("above the outputs", "bounds", (("0 <= p < P", "p < P"),)),
     Answer("below the outputs", "bounds", (("0 <= p < P", "0 <= p"),)),
     Answer("to the right of the outputs", "bounds", (("0 <= q < Q", "0 <= q"),)),

@@ -62,7 +62,12 @@ VARIANTS = (
             ),
         ),
     ),
-    Answer("means apart forgotten", "result", ((" + away * away * total * share", ""),)),
+    Answer(
+        "means apart forgotten",
+        "result",
+        ((" + away * away * total * share", ""),),
+        mistake="all parts had the same mean",
+    ),
     Answer("the distance not squared", "result", (("away * away * total", "away * total"),)),
     Answer(
         "the part's own count in the squares", "result", (("away * away * total * share", "away * away * n * share"),)
@@ -116,6 +121,18 @@ VARIANTS = (
     ),
     Answer("no guard", "bounds", (("if c < mean.size:", "if True:"),)),
     Answer("about the first part's mean", "solved", cell=_SHIFTED),
+    Answer(
+        "the parts' own squares forgotten",
+        "result",
+        (("its_squares + away", "away"),),
+        mistake="the values of each part were all the same",
+    ),
+    Answer(
+        "not divided",
+        "result",
+        (("away_squared / total", "away_squared"),),
+        mistake="the variance were not divided by the count",
+    ),
 )
 
 RIGHT = (

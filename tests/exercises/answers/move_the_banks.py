@@ -63,7 +63,12 @@ VARIANTS = (
         ),
     ),
     Answer("moved too little", "budget", ((_STORE, "tile[k, row ^ k]"), (_LOAD, "tile[k, t ^ k]"))),
-    Answer("moved when stored alone", "result", ((_LOAD, "tile[k, t]"),)),
+    Answer(
+        "moved when stored alone",
+        "result",
+        ((_LOAD, "tile[k, t]"),),
+        mistake="elements were stored at one place of the tile and loaded from another",
+    ),
     Answer("moved past the end", "bounds", ((_STORE, "tile[k, row + k * 4]"), (_LOAD, "tile[k, t + k * 4]"))),
     Answer("no barrier", "race", (("    cuda.syncthreads()\n", ""),)),
     Answer(
@@ -81,6 +86,12 @@ VARIANTS = (
         "moved into the other half, too",
         "solved",
         ((_STORE, "tile[k, row ^ k * 4 + 32]"), (_LOAD, "tile[k, t ^ k * 4 + 32]")),
+    ),
+    Answer(
+        "shifted when loaded alone",
+        "result",
+        ((_STORE, "tile[k, row]"), (_LOAD, "tile[k, (t + 4 * k) % BM]")),
+        mistake="elements were stored at one place of the tile and loaded from another",
     ),
 )
 

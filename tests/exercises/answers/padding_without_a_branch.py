@@ -54,8 +54,18 @@ VARIANTS = (
     Answer("no commit", "in-flight", (("    ptx.cp_async_commit()\n", ""),)),
     Answer("waiting for all but one", "in-flight", (("cp_async_wait(0)", "cp_async_wait(1)"),)),
     Answer("rows alone", "bounds", ((_INSIDE, "np.uint32(row) < np.uint32(H)"),)),
-    Answer("signed, one end alone", "result", ((_INSIDE, "row < H and col < W"),)),
-    Answer("the place in a taller image", "result", (("row * W + col", "row * H + col"),)),
+    Answer(
+        "signed, one end alone",
+        "result",
+        ((_INSIDE, "row < H and col < W"),),
+        mistake="only the lower and the right end of the image were looked at",
+    ),
+    Answer(
+        "the place in a taller image",
+        "result",
+        (("row * W + col", "row * H + col"),),
+        mistake="rows of x were H elements apart",
+    ),
     Answer("both ends", "solved", ((_INSIDE, "0 <= row < H and 0 <= col < W"),)),
     Answer("by multiplication", "solved", ((_VALID, "4 * inside"),)),
     Answer(
@@ -67,6 +77,24 @@ VARIANTS = (
                 "        ptx.cp_async_commit()\n        ptx.cp_async_wait(0)\n",
             ),
         ),
+    ),
+    Answer(
+        "windows that begin at the first pixel",
+        "result",
+        (("p + r - top, q + s - left", "p + r, q + s"),),
+        mistake="there were no padding above and on the left",
+    ),
+    Answer(
+        "the sides exchanged",
+        "result",
+        (("p + r - top, q + s - left", "p + r - left, q + s - top"),),
+        mistake="top and left were exchanged",
+    ),
+    Answer(
+        "taps by columns",
+        "result",
+        (("(first + i) // S, (first + i) % S", "(first + i) % R, (first + i) // R"),),
+        mistake="taps were counted down the windows first",
     ),
 )
 

@@ -97,6 +97,7 @@ VARIANTS = (
             ("if 2 * t + 8 <= n", "if 2 * t + 8 < n"),
             ("if 2 * t + 9 <= n", "if 2 * t + 9 < n"),
         ),
+        mistake="each sum ended before its own element",
     ),
     Answer(
         "sums from the end",
@@ -107,6 +108,7 @@ VARIANTS = (
             ("if 2 * t + 8 <= n", "if 2 * t + 8 >= n"),
             ("if 2 * t + 9 <= n", "if 2 * t + 9 >= n"),
         ),
+        mistake="sums ran from the end of a row",
     ),
     Answer(
         "the halves of a word swapped",
@@ -114,9 +116,12 @@ VARIANTS = (
         (
             ("if 2 * t <= n", "if 2 * t + 1 <= n"),
             ("if 2 * t + 1 <= n else zero\n        low1", "if 2 * t <= n else zero\n        low1"),
+            ("if 2 * t + 8 <= n", "if 2 * t + 9 <= n"),
+            ("if 2 * t + 9 <= n else zero\n        for", "if 2 * t + 8 <= n else zero\n        for"),
         ),
+        mistake="the ones of each two neighbours in B were exchanged",
     ),
-    Answer("sums of eight", "result", (("n = half * 8 + g", "n = g"),)),
+    Answer("sums of eight", "result", (("n = half * 8 + g", "n = g"),), mistake="columns 8 to 15 were 0 to 7 again"),
     Answer(
         "B's words side by side",
         "result",
@@ -127,14 +132,22 @@ VARIANTS = (
             ("if 2 * t + 9 <= n", "if 4 * t + 3 <= n"),
         ),
     ),
-    Answer("the registers of A in the order of reading", "result", (("(a0, a1, a2, a3)", "(a0, a2, a1, a3)"),)),
+    Answer(
+        "the registers of A in the order of reading",
+        "result",
+        (("(a0, a1, a2, a3)", "(a0, a2, a1, a3)"),),
+        mistake="a1 and a2 were exchanged",
+    ),
     Answer(
         "ones of bfloat16",
         "result",
         (
             ("low0 = np.uint32(0x3C00)", "low0 = np.uint32(0x3F80)"),
             ("high0 = np.uint32(0x3C000000)", "high0 = np.uint32(0x3F800000)"),
+            ("low1 = np.uint32(0x3C00)", "low1 = np.uint32(0x3F80)"),
+            ("high1 = np.uint32(0x3C000000)", "high1 = np.uint32(0x3F800000)"),
         ),
+        mistake="ones were bfloat16",
     ),
     Answer("rows without a guard", "bounds", (("    if top + g + 8 < rows:\n", "    if top + g < rows:\n"),)),
     Answer(

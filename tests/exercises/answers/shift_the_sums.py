@@ -35,8 +35,18 @@ VARIANTS = (
         "result",
         ((_FIRST, "    at = min(lane, X.shape[1] - 1)\n    first_x, first_y = X[row, at], Y[row, at]\n"),),
     ),
-    Answer("the mean of the products alone", "result", ((_RESULT, "result[row] = sum_xy / count"),)),
-    Answer("of a sample", "result", ((_RESULT, f"{_RESULT[: -len('count')]}(count - np.float32(1))"),)),
+    Answer(
+        "the mean of the products alone",
+        "result",
+        ((_RESULT, "result[row] = sum_xy / count"),),
+        mistake="the product of the means were not subtracted",
+    ),
+    Answer(
+        "of a sample",
+        "result",
+        ((_RESULT, f"{_RESULT[: -len('count')]}(count - np.float32(1))"),),
+        mistake="the count were one less",
+    ),
     Answer("two passes", "budget", ((_FIRST, _TWO_PASSES),)),
     Answer("in float64", "budget", ((_FIRST, ""), (_TAKEN, "x, y = np.float64(X[row, i]), np.float64(Y[row, i])"))),
     Answer(
@@ -47,6 +57,18 @@ VARIANTS = (
     Answer("beyond the row", "bounds", (("range(lane, X.shape[1], 32)", "range(lane, X.shape[1] + 31, 32)"),)),
     Answer("the last element, handed out", "solved", ((_FIRST, _HANDED_OUT),)),
     Answer("an element in the middle", "solved", ((_FIRST, _FIRST.replace(", 0]", ", X.shape[1] // 2]")),)),
+    Answer(
+        "the product of sums, not divided",
+        "result",
+        (("sum_x * sum_y / count", "sum_x * sum_y"),),
+        mistake="the product of the sums were not divided by the count",
+    ),
+    Answer(
+        "not divided",
+        "result",
+        ((_RESULT, _RESULT.removesuffix(" / count")),),
+        mistake="the sum of products were not divided by the count",
+    ),
 )
 
 RIGHT = (

@@ -20,8 +20,18 @@ VARIANTS = (
     Answer("the kernel as it stands there", "budget", ((_STORE, "tile[line, lane]"), (_LOAD, "tile[c, pixel]"))),
     Answer("the recipe for squares", "budget", ((_STORE, "tile[line, lane ^ line]"), (_LOAD, "tile[c, pixel ^ c]"))),
     Answer("twice the channel", "budget", ((_STORE, "tile[line, lane ^ 2 * line]"), (_LOAD, "tile[c, pixel ^ 2 * c]"))),
-    Answer("the store alone", "result", ((_LOAD, "tile[c, pixel]"),)),
-    Answer("the load alone", "result", ((_STORE, "tile[line, lane]"),)),
+    Answer(
+        "the store alone",
+        "result",
+        ((_LOAD, "tile[c, pixel]"),),
+        mistake="elements were stored at one place of the tile and loaded from another",
+    ),
+    Answer(
+        "the load alone",
+        "result",
+        ((_STORE, "tile[line, lane]"),),
+        mistake="elements were stored at one place of the tile and loaded from another",
+    ),
     Answer(
         "a padded tile",
         "budget",

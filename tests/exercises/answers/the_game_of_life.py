@@ -53,8 +53,18 @@ def generation(board, after):
 """
 
 VARIANTS = (
-    Answer("a ring from above to below", "result", ((_ROWS, "range(row - 1, min(row + 2, rows))"),)),
-    Answer("a ring from left to right", "result", ((_COLUMNS, "range(col - 1, min(col + 2, columns))"),)),
+    Answer(
+        "a ring from above to below",
+        "result",
+        ((_ROWS, "range(row - 1, min(row + 2, rows))"),),
+        mistake="the last row were above the first",
+    ),
+    Answer(
+        "a ring from left to right",
+        "result",
+        ((_COLUMNS, "range(col - 1, min(col + 2, columns))"),),
+        mistake="the last column were left of the first",
+    ),
     Answer("below the last row", "bounds", ((_ROWS, "range(max(row - 1, 0), row + 2)"),)),
     Answer("past the last column", "bounds", ((_COLUMNS, "range(max(col - 1, 0), col + 2)"),)),
     Answer(
@@ -65,14 +75,32 @@ VARIANTS = (
             (_COLUMNS, "range(col - 1, col + 2)"),
             ("board[r, c]", "board[(r + rows) % rows, (c + columns) % columns]"),
         ),
+        mistake="the board were a ring in both directions",
     ),
-    Answer("the rim left out", "unwritten", (("if row < rows and col", "if 0 < row < rows - 1 and 0 < col and col"),)),
+    Answer(
+        "the rim left out",
+        "unwritten",
+        (("if row < rows and col < columns", "if 0 < row < rows - 1 and 0 < col < columns - 1"),),
+        mistake="the rim were not stored",
+    ),
     Answer("no guard for the own cell", "bounds", (("if row < rows and col < columns:", "if row < rows:"),)),
-    Answer("itself counted", "result", (("if r != row or c != col:", "if True:"),)),
-    Answer("four neighbours", "result", (("if r != row or c != col:", "if (r != row) != (c != col):"),)),
+    Answer(
+        "itself counted", "result", (("if r != row or c != col:", "if True:"),), mistake="a cell were its own neighbour"
+    ),
+    Answer(
+        "four neighbours",
+        "result",
+        (("if r != row or c != col:", "if (r != row) != (c != col):"),),
+        mistake="corners were no neighbours",
+    ),
     Answer("corners alone", "result", (("if r != row or c != col:", "if r != row and c != col:"),)),
     Answer("born of two", "result", ((_RULE, "1 if living == 2 or (alive == 1 and living == 3) else 0"),)),
-    Answer("two keep dead cells as well", "result", (("(alive == 1 and living == 2)", "living == 2"),)),
+    Answer(
+        "two keep dead cells as well",
+        "result",
+        (("(alive == 1 and living == 2)", "living == 2"),),
+        mistake="dead cells with two neighbours came to life",
+    ),
     Answer("lonely cells live on", "result", (("alive == 1 and living == 2", "alive == 1 and living <= 2"),)),
     Answer("a warp down the rows", "budget", (("col, row = cuda.grid(2)\n", _DOWN),)),
     Answer(
@@ -85,6 +113,12 @@ VARIANTS = (
     ),
     Answer("a thread for a row of the block", "budget", cell=_A_THREAD_PER_ROW),
     Answer("a helper that guards each load", "solved", cell=_GUARDED),
+    Answer(
+        "three alone keep a cell",
+        "result",
+        ((_RULE, "1 if living == 3 else 0"),),
+        mistake="living cells with two neighbours died",
+    ),
 )
 
 RIGHT = (

@@ -16,14 +16,21 @@ VARIANTS = (
     Answer("the stub", "result", ((FACTOR, "alpha = exp(most - highest)"), (SUMS, ""))),
     Answer("the sums rescaled as the total is", "result", ((FACTOR, "alpha = exp(most - highest)"),)),
     Answer("the sums not rescaled", "result", ((SUMS, ""),)),
-    Answer("the total not rescaled", "result", ((TOTAL, ""),)),
+    Answer("the total not rescaled", "result", ((TOTAL, ""),), mistake="the totals were not rescaled"),
     Answer("half of the sums", "result", ((SUMS, SUMS.replace("range(HEAD)", "range(HEAD // 2)")),)),
     Answer("the other way round", "result", ((FACTOR, "alpha = exp(highest - origin)"),)),
     Answer("moved first", "result", ((MOVED, ""), (FACTOR, f"origin = highest\n            {FACTOR}"))),
     Answer("never moved again", "result", ((LATE, "if left == 0:"),)),
-    Answer("moved at once", "result", ((LATE, "if highest > origin:"),)),
+    Answer(
+        "moved at once", "result", ((LATE, "if highest > origin:"),), mistake="the origin were the largest score of all"
+    ),
     Answer("moved at 8 as well", "result", ((LATE, LATE.replace(">", ">=")),)),
-    Answer("relative to the maximum", "result", (("origins[row] = total, origin", "origins[row] = total, most"),)),
+    Answer(
+        "relative to the maximum",
+        "result",
+        (("origins[row] = total, origin", "origins[row] = total, most"),),
+        mistake="the origin that is stored were the largest score",
+    ),
     Answer(
         "to the maximum in the end",
         "result",
@@ -39,9 +46,15 @@ VARIANTS = (
 """,
             ),
         ),
+        mistake="the origin were the largest score of all",
     ),
-    Answer("divided", "result", (("sums[d, row] = o[d]", "sums[d, row] = o[d] / total"),)),
-    Answer("rescaled twice", "result", ((TOTAL, TOTAL * 2),)),
+    Answer(
+        "divided",
+        "result",
+        (("sums[d, row] = o[d]", "sums[d, row] = o[d] / total"),),
+        mistake="the sums were divided by the totals",
+    ),
+    Answer("rescaled twice", "result", ((TOTAL, TOTAL * 2),), mistake="the totals were rescaled twice"),
     Answer(
         "in the loop over keys", "result", ((SUMS, ""), ("o[d] += weight", "o[d] = o[d] * exp(most - origin) + weight"))
     ),

@@ -49,9 +49,14 @@ def _instead(loop):
 
 
 VARIANTS = (
-    Answer("zeros in the ragged tile", "result", _ZEROS),
+    Answer("zeros in the ragged tile", "result", _ZEROS, mistake="the origin were a point of Q"),
     Answer("zeros for one coordinate", "solved", _ZEROS[:1]),  # the other one is still far away
-    Answer("the ragged tile left out", "result", (("range(0, N, TILE)", "range(0, N // TILE * TILE, TILE)"),)),
+    Answer(
+        "the ragged tile left out",
+        "result",
+        (("range(0, N, TILE)", "range(0, N // TILE * TILE, TILE)"),),
+        mistake="the points after the last whole tile were left out",
+    ),
     Answer(
         "the ragged tile not filled",
         "uninitialised",
@@ -81,7 +86,12 @@ VARIANTS = (
     Answer("no first barrier", "race", (("        cuda.syncthreads()\n        for j", "        for j"),)),
     Answer("no second barrier", "race", ((_LAST_BARRIER, "    if i < M:\n"),)),
     Answer("a barrier for each point", "budget", ((_BEST, _BEST + "            cuda.syncthreads()\n"),)),
-    Answer("the minimum begins at zero", "result", (("    best = far\n", "    best = np.float32(0)\n"),)),
+    Answer(
+        "the minimum begins at zero",
+        "result",
+        (("    best = far\n", "    best = np.float32(0)\n"),),
+        mistake="the smallest distance began at 0",
+    ),
     Answer(
         "the farthest point",
         "result",
@@ -91,8 +101,14 @@ VARIANTS = (
         "the last point, not the nearest",
         "result",
         (("best = min(best, dx * dx + dy * dy)", "best = dx * dx + dy * dy"),),
+        mistake="only the last point were looked at",
     ),
-    Answer("along the streets", "result", (("dx * dx + dy * dy", "abs(dx) + abs(dy)"),)),
+    Answer(
+        "along the streets",
+        "result",
+        (("dx * dx + dy * dy", "abs(dx) + abs(dy)"),),
+        mistake="the distance were along the axes",
+    ),
     Answer("one coordinate", "result", (("dx * dx + dy * dy", "dx * dx + dx * dx"),)),
     Answer(
         "every thread loads Q",

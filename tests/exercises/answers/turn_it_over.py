@@ -54,8 +54,18 @@ VARIANTS = (
         ),
     ),
     Answer("past the edge of A", "bounds", (("min(i0 + 16, M)", "i0 + 16"),)),
-    Answer("the ragged rows left out", "unwritten", (("range(0, M, 16)", "range(0, M - 15, 16)"),)),
-    Answer("the ragged columns left out", "unwritten", (("range(0, N, 16)", "range(0, N - 15, 16)"),)),
+    Answer(
+        "the ragged rows left out",
+        "unwritten",
+        (("range(0, M, 16)", "range(0, M - 15, 16)"),),
+        mistake="rows of A after the last whole tile were left out",
+    ),
+    Answer(
+        "the ragged columns left out",
+        "unwritten",
+        (("range(0, N, 16)", "range(0, N - 15, 16)"),),
+        mistake="columns of A after the last whole tile were left out",
+    ),
     Answer("a copy", "bounds", (("T[j, i] = A[i, j]", "T[i, j] = A[i, j]"),)),
     Answer("added to what T held", "result", (("T[j, i] = ", "T[j, i] += "),)),
     Answer(

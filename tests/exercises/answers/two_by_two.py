@@ -79,23 +79,30 @@ _INSIDE = """                inside = top + i < x.shape[1] and left + j < x.shap
 
 VARIANTS = (
     Answer(
-        "the first row with the sign of the last", "result", ((_FIRST, "            half[0, j] = d[1, j] - d[0, j]\n"),)
+        "the first row with the sign of the last",
+        "result",
+        ((_FIRST, "            half[0, j] = d[1, j] - d[0, j]\n"),),
+        mistake="a tile's first row had the opposite sign",
     ),
     Answer("a plus in place of a minus", "result", ((_FIRST, "            half[0, j] = d[0, j] + d[1, j]\n"),)),
     Answer(
         "columns alone",
         "result",
         (("(half[i, 0] - half[i, 1])", "half[i, 0]"), ("(half[i, 2] - half[i, 1])", "half[i, 2]")),
+        mistake="only the columns of a tile were transformed",
     ),
     Answer(
-        "U turned", "result", (("U[c, i, 0]", "U[c, 0, i]"), ("U[c, i, 1]", "U[c, 1, i]"), ("U[c, i, 2]", "U[c, 2, i]"))
+        "U turned",
+        "result",
+        (("U[c, i, 0]", "U[c, 0, i]"), ("U[c, i, 1]", "U[c, 1, i]"), ("U[c, i, 2]", "U[c, 2, i]")),
+        mistake="U were transposed",
     ),
     Answer(
         "the second output by the first's row",
         "result",
         (("        half[1, j] = m[1, j] + m[2, j]", "        half[1, j] = m[1, j] - m[2, j]"),),
     ),
-    Answer("one channel", "result", (("range(x.shape[0])", "range(1)"),)),
+    Answer("one channel", "result", (("range(x.shape[0])", "range(1)"),), mistake="only the first channel were added"),
     Answer("the last channel alone", "result", (("m[i, 1] += ", "m[i, 1] = "),)),
     Answer("sums that do not begin at zero", "uninitialised", (("            m[i, j] = 0\n", "            pass\n"),)),
     Answer("pixels below the image", "bounds", (("top + i < x.shape[1] and ", ""),)),

@@ -7,13 +7,33 @@ _FITS = "limit_bytes is not None and row.workspace_bytes > limit_bytes"
 _LESS = "(row.time_ms, row.workspace_bytes) < (best.time_ms, best.workspace_bytes)"
 
 VARIANTS = (
-    Answer("0 taken for no limit", "result", ((_FITS, "limit_bytes and row.workspace_bytes > limit_bytes"),)),
-    Answer("less than the limit", "result", (("workspace_bytes > limit", "workspace_bytes >= limit"),)),
-    Answer("no limit at all", "result", ((f" or ({_FITS})", ""),)),
+    Answer(
+        "0 taken for no limit",
+        "result",
+        ((_FITS, "limit_bytes and row.workspace_bytes > limit_bytes"),),
+        mistake="a limit of 0 were none",
+    ),
+    Answer(
+        "less than the limit",
+        "result",
+        (("workspace_bytes > limit", "workspace_bytes >= limit"),),
+        mistake="a workspace as large as the limit did not fit",
+    ),
+    Answer("no limit at all", "result", ((f" or ({_FITS})", ""),), mistake="there were no limit"),
     Answer("reasons ignored", "refused", (("row.reason or ", ""),)),
-    Answer("by time alone", "result", ((_LESS, "row.time_ms < best.time_ms"),)),
+    Answer(
+        "by time alone",
+        "result",
+        ((_LESS, "row.time_ms < best.time_ms"),),
+        mistake="the workspace did not matter between equal times",
+    ),
     Answer("the last of those alike", "result", ((_LESS, _LESS.replace("<", "<=")),)),
-    Answer("the least workspace", "result", ((_LESS, "row.workspace_bytes < best.workspace_bytes"),)),
+    Answer(
+        "the least workspace",
+        "result",
+        ((_LESS, "row.workspace_bytes < best.workspace_bytes"),),
+        mistake="only the workspace mattered",
+    ),
     Answer("the slowest", "result", ((_LESS, _LESS.replace("<", ">")),)),
     Answer("the row", "result", (("best.algorithm", "best"),)),
     Answer("an empty text for none", "result", (("return None if", "return '' if"),)),
@@ -54,9 +74,7 @@ RIGHT = (
         "a limit for none",
         (
             "    best = None\n",
-            "    limit_bytes = 10**30 if limit_bytes is None else limit_bytes\n    best = None\n".replace(
-                "10**30", "1000000000000000000"
-            ),
+            "    limit_bytes = 10**30 if limit_bytes is None else limit_bytes\n    best = None\n",
         ),
     ),
     right(
