@@ -193,7 +193,7 @@ class Log:
                 f"{_verb(site)} {element} before {earlier} in line {begun.line} "
                 f"{'has read it' if operation.reads else 'has arrived there'}"
             )
-        message = f"Line {site.line}: {self.name(thread)} {what}, so {_effect_too_early(site, operation)}. {cure}"
+        message = f"Line {site.line}: {self.name(thread)} {what}. {_effect_too_early(site, operation)}. {cure}"
         self._add_access(
             key, w.count(mask), message, site, array, position, (thread, other), remedy=cure, other_line=begun.line
         )
@@ -362,11 +362,11 @@ class Log:
         if other is not None:
             cure = "let the thread that is waited for act before it waits itself."
             other_waiter = self.thread(*other)
-            also = f", and {self.name(other_waiter)} waits at line {other_line}{other_reason}"
+            also = f". Also {self.name(other_waiter)} waits at line {other_line}{other_reason}"
             threads = (waiter, other_waiter)
         message = (
-            f"Deadlock: {self.name(waiter)} waits at line {line}{reason}{also}, and no thread that still runs can "
-            f"end the wait. On a GPU this launch would hang; {cure}"
+            f"Deadlock: {self.name(waiter)} waits at line {line}{reason}{also}. No thread that still runs can end the "
+            f"wait. On a GPU this launch would hang; {cure}"
         )
         self._add_wait(key, message, line, threads, other_line=other_line, remedy=cure)
 
@@ -386,10 +386,10 @@ def _effect_of_race(site, other):
 
 def _effect_too_early(site, operation):
     if operation.reads:
-        return "it can pick up some of the new values"
+        return "The operation can pick up some of the new values"
     if site.kind == "load":
-        return "what is read can be old, new or some of each"
-    return "either value can be the one that stays"
+        return "What is read can be old, new or some of each"
+    return "Either value can be the one that stays"
 
 
 def _effect_outside(site):
