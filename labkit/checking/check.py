@@ -21,7 +21,7 @@ from labkit.checking.budget import (
     read_counter,
     read_site_counter,
 )
-from labkit.checking.compare import Difference, find_wrong_output
+from labkit.checking.compare import Difference, find_wrong_output, list_after_two
 from labkit.checking.exercise import Exercise, Launch, Questions
 from labkit.checking.in_child import Allowance
 from labkit.checking.own_code import collect_helpers, explain_foreign_function, find_foreign_helper
@@ -38,6 +38,7 @@ FIRST_KINDS = ("bounds", "deadlock", "barrier", "race")  # reported first if the
 WITH_FIX = ("bounds", "uninitialised", "barrier", "zero-division")  # errors that a verdict tells with their fix
 ADVICE = ("uncoalesced", "bank-conflict", "float64")  # what a learner can change in the code of an exercise
 OTHER_ORDER = "The blocks of a launch run in any order, and in a second run, in another one"
+SENTENCE_END = r"(?<=[.?!]) (?=[A-Z`])(?=(?:[^`]*`[^`]*`)*[^`]*$)"  # outside of code
 ANOTHER_WAY = "The result is right, but not in the way that the exercise is about"
 
 
@@ -284,7 +285,8 @@ def _check_findings(trace):
         order = {kind: rank for rank, kind in enumerate(FIRST_KINDS)}
         first = min(errors, key=lambda finding: order.get(finding.kind, len(order)))
         message = first.message if first.kind in WITH_FIX else first.fact
-        raise _Fault(first.kind, add_line(first.line, message), first.line)
+        sentences = re.split(SENTENCE_END, add_line(first.line, message))
+        raise _Fault(first.kind, list_after_two(sentences), first.line)
 
 
 def add_line(line: int, message: str) -> str:
@@ -323,10 +325,16 @@ def _check_budgets(launch, trace):
             raise _Fault("budget", *_explain_overrun(budget, count, trace))
 
 
+def _there_are(count, counter):
+    """Begin a sentence on a counter: "There are 2 barriers", "25% of the shared loads are made ..."."""
+    words = count_words(count, counter)
+    return words if counter.startswith("%") else f"There {is_or_are(count)} {words}"
+
+
 def _explain_overrun(budget: Budget, count: int, trace: Trace | LoopTrace) -> tuple[str, int | None]:
     """Return the message on an exceeded budget, and the line that uses most of it."""
     message = (
-        f"The result is right, but not within the budget: {count_words(count, budget.counter)}, "
+        f"The result is right, but not within the budget. {_there_are(count, budget.counter)}, "
         f"and {allowance_words(budget.at_most, budget.counter)} ({budget.formula})."
     )
     if budget.counter == FLOAT64:
@@ -360,4 +368,4 @@ def _check_duties(launch, trace):
             few = count < duty.at_least
             need = f"at least {limit_words(duty.at_least, duty.counter)} needed"
             limit = need if few else allowance_words(duty.at_most, duty.counter)
-            raise _Fault("duty", f"{ANOTHER_WAY}: {count_words(count, duty.counter)}, and {limit} ({duty.why}).")
+            raise _Fault("duty", f"{ANOTHER_WAY}. {_there_are(count, duty.counter)}, and {limit} ({duty.why}).")

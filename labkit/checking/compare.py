@@ -50,8 +50,12 @@ class Difference:
     @property
     def message(self) -> str:
         """Two sentences, then a list."""
-        sentences = [*filter(None, [self.facts, *self.clues, self.extent])]
-        return "\n".join([" ".join(sentences[:2]), *(f"- {sentence}" for sentence in sentences[2:])])
+        return list_after_two([*filter(None, [self.facts, *self.clues, self.extent])])
+
+
+def list_after_two(sentences: Sequence[str]) -> str:
+    """Return a paragraph of the first two sentences, and a list of the others."""
+    return "\n".join([" ".join(sentences[:2]), *(f"- {sentence}" for sentence in sentences[2:])])
 
 
 def find_wrong_output(launch: Launch, names: Sequence[str], outputs: Sequence[Any]) -> Difference | None:

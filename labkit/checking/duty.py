@@ -31,6 +31,11 @@ class Duty:
 NO_ARITHMETIC = Duty(PLAIN_FLOPS, at_least=0, why="a copy computes nothing", at_most=0)
 
 
+def _begin(words):
+    """Return words as the beginning of a sentence."""
+    return words[0].upper() + words[1:]
+
+
 @dataclass(frozen=True)
 class InputDependence:
     """An input that must influence the result: a second run with another value for it must not give the same result.
@@ -54,7 +59,7 @@ class InputDependence:
         if is_same == self.is_equal:
             return ""
         outcome = "as before" if is_same else "wrong"
-        return f"In a second run, with {self.tried}, {names[position]} came out {outcome}: {self.why}."
+        return f"In a second run, with {self.tried}, {names[position]} came out {outcome}. {_begin(self.why)}."
 
 
 @dataclass(frozen=True)
@@ -75,9 +80,9 @@ class Dependence:
         trace = run(launch.args, disturbance)
         tried = f"In a second run, with {disturbance.tried}"
         if self.expected_results is None:
-            return f"{tried}, nothing went wrong: {self.why}." if trace and not trace.errors else ""
+            return f"{tried}, nothing went wrong. {_begin(self.why)}." if trace and not trace.errors else ""
         if trace is None:
-            return f"{tried}, the kernel broke off: {self.why}."
+            return f"{tried}, the kernel broke off. {_begin(self.why)}."
         (position,) = launch.outputs
         output, results = trace.outputs[position].astype(np.float64), self.expected_results(disturbance)
         with np.errstate(invalid="ignore", over="ignore"):
@@ -88,5 +93,5 @@ class Dependence:
         index = ", ".join(str(int(i)) for i in first)
         return (
             f"{tried}, {names[position]}[{index}] should come out as {results[0].value[first]:.6g} "
-            f"and was {output[first]:.6g}: {self.why}."
+            f"and was {output[first]:.6g}. {_begin(self.why)}."
         )

@@ -86,14 +86,12 @@ class Work:
         self.weigh(right)
         if sign[0] == "%" and isinstance(left, str):
             raise TypeError("`%` after a text is not known here; write an f-string")
-        is_power = sign[:2] == "**" and isinstance(left, int) and isinstance(right, int)
-        if is_power and (left.bit_length() - 1) * right > MAX_BITS:  # before it is computed
-            raise TooMuchWork(f"a power of more than {MAX_BITS:,} bits is too large here: take a smaller exponent")
         if sign in ("*", "*=") and isinstance(left, Sized) != isinstance(right, Sized):
-            values: Any = left if isinstance(left, Sized) else right
-            times: Any = right if values is left else left
+            values, times = (left, right) if isinstance(left, Sized) else (right, left)
             if isinstance(times, int) and len(values) * times > MAX_ROUNDS:
                 raise TooMuchWork(f"a {type(values).__name__} of more than {MAX_ROUNDS:,} parts is too long here")
+        if sign[:2] == "**" and _is_large_power(left, right):  # before it is computed
+            raise TooMuchWork(f"a power of more than {MAX_BITS:,} bits is too large here: take a smaller exponent")
         result = OPERATIONS[sign](left, right)
         if isinstance(result, int) and result.bit_length() > MAX_BITS:
             raise TooMuchWork(f"a whole number of more than {MAX_BITS:,} bits is too large here")
@@ -109,6 +107,11 @@ class Work:
         if len(indices) > MAX_ROUNDS:
             raise TooMuchWork(f"a range of more than {MAX_ROUNDS:,} numbers is too long here")
         return indices
+
+
+def _is_large_power(base, exponent):
+    is_whole = isinstance(base, int) and isinstance(exponent, int)
+    return is_whole and (base.bit_length() - 1) * exponent > MAX_BITS
 
 
 def insert_hooks(definition: ast.FunctionDef, helpers: Iterable[str]) -> None:

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from labkit.checking import Above, Exercise, Questions
+from labkit.table import count_text
 
 
 class Costs(NamedTuple):
@@ -48,8 +49,9 @@ def make_launch(rng, count):
                 by_time = sorted(times.items(), key=lambda item: item[1])
                 options = ", ".join(f"{name} {time:,.0f} ns" for name, time in by_time)
                 numbers, lowest, highest, free_bytes, costs = arguments
-                problem = f"{numbers:,} numbers from {lowest:,} to {highest:,}, {free_bytes:,} bytes free, {costs}"
-                return f"The answer for {problem} is {answer!r}. What fits: {options}."
+                problem = f"{count_text(numbers, 'number')} from {lowest:,} to {highest:,}"
+                room = count_text(free_bytes, "byte")
+                return f"For {problem}, with {room} free and `{costs}`, the answer is {answer!r}. What fits: {options}."
         return ""
 
     return Questions(f"{count} choices" if count else "choices made for it", calls, find_mistake, MISTAKES)

@@ -24,8 +24,8 @@ def make_launch(rng, K, C, R, S, H, W, stride, pad):
 
     def gather(find_place, divisor=stride, step=stride):
         """Gather from dy at the places that belong to a pixel and a tap."""
-        rows, columns = (find_place(np.arange(size), np.arange(taps)[:, None]) for size, taps in ((H, R), (W, S)))
-        return gather_at(dy, rows, columns, step, divisor)
+        below, right = (find_place(np.arange(size), np.arange(taps)[:, None]) for size, taps in ((H, R), (W, S)))
+        return gather_at(dy, below, right, step, divisor)
 
     gathered = gather(find_place)
 

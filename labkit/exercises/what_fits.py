@@ -3,8 +3,10 @@
 from typing import NamedTuple
 
 from labkit.checking import Above, Exercise, Questions
+from labkit.table import count_text
 
 MB = 2**20
+MOST_ROWS = 12  # of a ranking that a verdict shows
 
 
 class Candidate(NamedTuple):
@@ -57,15 +59,20 @@ def make_launch(rng, count):
         for (rows, limit_bytes), answer in zip(calls, answers, strict=True):
             expected = find_best(rows, limit_bytes)
             if answer != expected or type(answer) is not type(expected):
-                ranking = "; ".join(
-                    f"{row.algorithm}: {row.reason or f'{row.time_ms:g} ms, {row.workspace_bytes:,} bytes'}"
-                    for row in rows
-                )
-                limit = "no limit" if limit_bytes is None else f"a limit of {limit_bytes:,} bytes"
-                return f"With {limit} the answer should be {expected!r} and is {answer!r}, of: {ranking or 'no rows'}."
+                limit = "no limit" if limit_bytes is None else f"a limit of {count_text(limit_bytes, 'byte')}"
+                which = "these rows" if rows else "no rows"
+                head = f"With {limit}, the answer for {which} should be {expected!r} and is {answer!r}."
+                more = [f"- and {len(rows) - MOST_ROWS} more"] * (len(rows) > MOST_ROWS)
+                return "\n".join((head, *map(describe, rows[:MOST_ROWS]), *more))
         return ""
 
     return Questions(f"{count} rankings" if count else "rankings made for it", calls, find_mistake, MISTAKES)
+
+
+def describe(row):
+    """Return a row as an item of a list."""
+    needs = row.reason or f"{row.time_ms:g} ms, {count_text(row.workspace_bytes, 'byte')}"
+    return f"- {row.algorithm}: {needs}"
 
 
 def by_time(row):
@@ -85,8 +92,11 @@ MISTAKES = (
         lambda rows, limit: find_best(rows, None if limit is None else limit - 1),
     ),
     ("there were no limit", lambda rows, limit: find_best(rows, None)),
-    ("the workspace did not matter between equal times", lambda *call: find_best(*call, order=lambda row: row.time_ms)),
-    ("only the workspace mattered", lambda *call: find_best(*call, order=lambda row: row.workspace_bytes)),
+    (
+        "the workspace did not matter between equal times",
+        lambda rows, limit: find_best(rows, limit, lambda row: row.time_ms),
+    ),
+    ("only the workspace mattered", lambda rows, limit: find_best(rows, limit, lambda row: row.workspace_bytes)),
 )
 
 

@@ -33,7 +33,7 @@ def make_launch(rng, count):
                 )
         return ""
 
-    return Questions(f"{count} layers" if count else "layers made for it", calls, find_mistake)
+    return Questions(f"{count} layers" if count else "layers made for it", calls, find_mistake, MISTAKES)
 
 
 def find_smallest_batch(rows, columns, weight_bits, bits, ridge):
@@ -57,6 +57,30 @@ def reaches_ridge(rows, columns, weight_bits, bits, ridge, batch):
     """Tell whether a batch's arithmetic intensity is at least the ridge."""
     moved_bits = weight_bits * rows * columns + bits * batch * (rows + columns)
     return 8 * 2 * rows * columns * batch >= ridge * moved_bits
+
+
+def _round_down(rows, columns, weight_bits, bits, ridge):
+    gain = 16 * rows * columns - ridge * bits * (rows + columns)
+    return ridge * weight_bits * rows * columns // gain if gain > 0 else None
+
+
+MISTAKES = (
+    ("the batch were the ridge", lambda rows, columns, weight_bits, bits, ridge: ridge),
+    (
+        "inputs and outputs moved no bytes",
+        lambda m, n, weight_bits, bits, ridge: find_smallest_batch(m, n, weight_bits, 0, ridge),
+    ),
+    (
+        "inputs and outputs had the bits of a weight",
+        lambda m, n, weight_bits, bits, ridge: find_smallest_batch(m, n, weight_bits, weight_bits, ridge),
+    ),
+    (
+        "a multiply-add were one FLOP",
+        lambda m, n, weight_bits, bits, ridge: find_smallest_batch(m, n, weight_bits, bits, 2 * ridge),
+    ),
+    ("bits were bytes", lambda m, n, weight_bits, bits, ridge: find_smallest_batch(m, n, weight_bits, bits, 8 * ridge)),
+    ("the batch were rounded down", _round_down),
+)
 
 
 def draw_layer(rng):

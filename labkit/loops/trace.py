@@ -264,7 +264,7 @@ def _findings(sites, infos, all_strays):
 
 
 def _bounds_finding(site, shape, index, count):
-    size = f"is {' x '.join(map(str, shape))}" if len(shape) > 1 else f"has {shape[0]} elements"
+    size = f"is {' x '.join(map(str, shape))}" if len(shape) > 1 else f"has {shape[0]} element{'s' * (shape[0] != 1)}"
     doing = "reads" if site.kind == "load" else "writes"
     cure = "stop the loop at its edge, or guard the access with `if` or `min`."
     message = (

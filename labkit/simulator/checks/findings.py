@@ -362,11 +362,11 @@ class Log:
         if other is not None:
             cure = "let the thread that is waited for act before it waits itself."
             other_waiter = self.thread(*other)
-            also = f". Also {self.name(other_waiter)} waits at line {other_line}{other_reason}"
+            also = f". Meanwhile {self.name(other_waiter)} waits at line {other_line}{other_reason}"
             threads = (waiter, other_waiter)
         message = (
-            f"Deadlock: {self.name(waiter)} waits at line {line}{reason}{also}. No thread that still runs can end the "
-            f"wait. On a GPU this launch would hang; {cure}"
+            f"Deadlock: {self.name(waiter)} waits at line {line}{reason}{also}. No thread that still runs can "
+            f"end the wait. On a GPU this launch would hang; {cure}"
         )
         self._add_wait(key, message, line, threads, other_line=other_line, remedy=cure)
 
@@ -386,7 +386,7 @@ def _effect_of_race(site, other):
 
 def _effect_too_early(site, operation):
     if operation.reads:
-        return "The operation can pick up some of the new values"
+        return "It can pick up some of the new values"
     if site.kind == "load":
         return "What is read can be old, new or some of each"
     return "Either value can be the one that stays"
@@ -405,4 +405,4 @@ def _index_text(position):
 
 
 def _shape_text(shape):
-    return f"{shape[0]} elements" if len(shape) == 1 else f"shape ({', '.join(map(str, shape))})"
+    return f"{shape[0]} element{'s' * (shape[0] != 1)}" if len(shape) == 1 else f"shape ({', '.join(map(str, shape))})"

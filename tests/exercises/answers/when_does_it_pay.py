@@ -35,15 +35,25 @@ def smallest_batch(rows, columns, weight_bits, bits, ridge):
 """
 
 VARIANTS = (
-    Answer("the ridge itself", "result", ((_RETURN, "    return ridge"),)),
-    Answer("inputs and outputs forgotten", "result", ((" - ridge * bits * (rows + columns)", ""),)),
+    Answer("the ridge itself", "result", ((_RETURN, "    return ridge"),), mistake="the batch were the ridge"),
+    Answer(
+        "inputs and outputs forgotten",
+        "result",
+        ((" - ridge * bits * (rows + columns)", ""),),
+        mistake="inputs and outputs moved no bytes",
+    ),
     Answer("outputs forgotten", "result", (("(rows + columns)", "columns"),)),
-    Answer("the bits of the weights for all", "result", (("ridge * bits", "ridge * weight_bits"),)),
-    Answer("one FLOP per weight", "result", (("gain = 16", "gain = 8"),)),
-    Answer("bits taken for bytes", "result", (("gain = 16", "gain = 2"),)),
+    Answer(
+        "the bits of the weights for all",
+        "result",
+        (("ridge * bits", "ridge * weight_bits"),),
+        mistake="inputs and outputs had the bits of a weight",
+    ),
+    Answer("one FLOP per weight", "result", (("gain = 16", "gain = 8"),), mistake="a multiply-add were one FLOP"),
+    Answer("bits taken for bytes", "result", (("gain = 16", "gain = 2"),), mistake="bits were bytes"),
     Answer("always a number", "refused", ((" if gain > 0 else None", ""),)),
     Answer("a layer that just pays for itself", "refused", (("gain > 0", "gain >= 0"),)),
-    Answer("rounded down", "result", (("-(-cost // gain)", "cost // gain"),)),
+    Answer("rounded down", "result", (("-(-cost // gain)", "cost // gain"),), mistake="the batch were rounded down"),
     Answer("beyond the ridge", "result", (("-(-cost // gain)", "cost // gain + 1"),)),
     Answer("rounded to the nearest", "result", (("-(-cost // gain)", "round(cost / gain)"),)),
     Answer("zero in place of None", "result", (("else None", "else 0"),)),
