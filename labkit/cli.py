@@ -86,7 +86,7 @@ def lab(
 ):
     """Open the book in JupyterLab, on your own copy; other arguments, which begin with a dash, go to JupyterLab."""
     if context.args and not context.args[0].startswith("-"):
-        _fail(f"{context.args[0]!r} is no option: open a chapter in JupyterLab's list of files, or pass --workspace")
+        _fail(f"{context.args[0]!r} is not an option: open a chapter in JupyterLab's file list, or pass --workspace")
     from labkit.book.workspace import describe_unknown_option, open_lab, serve
     from labkit.course.manifest import NOTEBOOKS, current
 
@@ -491,7 +491,7 @@ def _released():
     except RosterError as error:
         _fail(error)
     if found is None:
-        _fail("this is no release; run it in the folder of your course, which holds course.json")
+        _fail("this folder is not a release; run it in the folder of your course, which holds course.json")
     return found
 
 

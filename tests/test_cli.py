@@ -181,7 +181,7 @@ def test_a_deadline_goes_by_the_times_of_a_collection(monkeypatch, tmp_path):
     (tmp_path / "work" / "collected.json").write_text('[{"student": "ada", "committed": "2026-11-20T10:00:00+00:00"}]')
     invoke(*asked, "2026-11-19")
     assert seen[0].collected["ada"].time > seen[0].deadline.due and seen[0].deadline.due.hour == 23
-    assert "'Monday' is no time" in invoke(*asked, "Monday").output
+    assert "'Monday' is not a time" in invoke(*asked, "Monday").output
 
 
 def test_a_late_policy_is_handed_over_and_another_word_refused(monkeypatch, tmp_path):
@@ -220,12 +220,12 @@ def test_grades_that_cannot_be_written_are_said_in_a_sentence(tmp_path):
     ("option", "content", "said"),
     [
         ("--roster", "name\nada\n", "has no column `student`"),
-        ("--assignment", "{}", "is no `course.json`"),
+        ("--assignment", "{}", "is not the `course.json`"),
         ("--assignment", '{"assignment": "hw2", "chapters": [], "points": {"99.1": 1}}', "not in this book: 99.1"),
-        ("--assignment", '{"assignment": "a", "chapters": [], "points": {"write-saxpy": "x"}}', "no numbers"),
+        ("--assignment", '{"assignment": "a", "chapters": [], "points": {"write-saxpy": "x"}}', "not numbers"),
         ("--collected", "[1]", "is not what `labkit collect` writes"),
         ("--collected", '[{"student": "ada", "committed": "noon"}]', "is not what `labkit collect` writes"),
-        ("--manual", "student,exercise,points,comment\nada,write-saxpy,many,\n", "is no number"),
+        ("--manual", "student,exercise,points,comment\nada,write-saxpy,many,\n", "is not a number"),
         ("--manual", "student,exercise,points,comment\neve,write-saxpy,1,\n", "no such row"),
     ],
 )

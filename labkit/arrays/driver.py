@@ -30,7 +30,7 @@ def current_device() -> int:
 def stream_handle(stream) -> int:
     """Return the driver's handle of a stream: of numba, torch, CuPy, or any object with `__cuda_stream__`.
 
-    Raise TypeError if `stream` is no stream.
+    Raise TypeError if `stream` is not a stream.
     """
     if isinstance(stream, int) and stream == 0 and not isinstance(stream, bool):
         return 0
@@ -39,7 +39,7 @@ def stream_handle(stream) -> int:
     for name in ("cuda_stream", "ptr"):  # older torch, CuPy
         if isinstance(getattr(stream, name, None), int):
             return getattr(stream, name)
-    raise TypeError(f"{stream!r} is no stream: give one of cuda.stream(), torch's or CuPy's, or 0")
+    raise TypeError(f"{stream!r} is not a stream: give one of cuda.stream(), torch's or CuPy's, or 0")
 
 
 def stream_id(stream: int) -> int:

@@ -32,7 +32,7 @@ def use_device(device: int | None) -> AbstractContextManager:
 def stream_of(operands: Sequence, stream=None) -> int:
     """Return the driver's handle of a stream of numba, torch or CuPy, or 0 for the driver's default stream.
 
-    None means the current stream of the first operand whose package has one. Raise TypeError if `stream` is no stream.
+    None means the current stream of the first operand whose package has one. Raise TypeError for what is not a stream.
     """
     if stream is not None:
         return stream_handle(stream)

@@ -72,6 +72,11 @@ def limit_words(count: int, counter: str) -> str:
     return f"{count:,}{'%' * counter.startswith('%')} {is_or_are(count)}"
 
 
+def allowance_words(at_most: int, counter: str) -> str:
+    """Return an upper limit in words: "at most 2 are allowed", "none are allowed"."""
+    return f"at most {limit_words(at_most, counter)} allowed" if at_most else "none are allowed"
+
+
 def is_or_are(count: int) -> str:
     """Return the verb of a count."""
     return "is" if count == 1 else "are"

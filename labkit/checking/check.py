@@ -13,6 +13,7 @@ import numpy as np
 from labkit.checking.budget import (
     FLOAT64,
     Budget,
+    allowance_words,
     count_words,
     find_worst_site,
     is_or_are,
@@ -156,7 +157,7 @@ class _Judgement:
         try:
             answers = run_calls(self.function, questions.calls, self.allowance)
         except KernelError as error:
-            raise _Fault("refused", str(error), error.line) from None
+            raise _Fault("refused", _describe_error(error), error.line) from None
         if message := questions.find_mistake(answers):
             cause = _find_cause(questions, answers)
             message += f"\n- The answers came out as if {cause}." if cause else ""
@@ -171,7 +172,7 @@ class _Judgement:
             trace = self._run(launch)
             helpers = collect_helpers(self.kernel, *launch.args) if self.exercise.machine == "gpu" else []
         except KernelError as error:
-            raise _Fault("refused", str(error), error.line) from None
+            raise _Fault("refused", _describe_error(error), error.line) from None
         except LaunchError as error:
             raise _Fault("launch", str(error)) from None
         except Exception as error:  # a check reports, whatever a learner's code does
@@ -304,6 +305,10 @@ def _explain_decorator(exercise: Exercise, kernel: Any) -> str:
     return ""
 
 
+def _describe_error(error: KernelError) -> str:
+    return f"Line {error.line}: {error.reason.removesuffix('.')}."
+
+
 def _run_disturbed(kernel, launch, args, disturbance) -> Trace | None:
     """Return the trace of a run that is disturbed or has other arguments, None if it failed."""
     options = {"shared_bytes": launch.shared_bytes, "disturbance": disturbance}
@@ -360,7 +365,7 @@ def _explain_overrun(budget: Budget, count: int, trace: Trace | LoopTrace) -> tu
     """Return the message on an exceeded budget, and the line that uses most of it."""
     message = (
         f"The result is right, but not within the budget. {_there_are(count, budget.counter)}, "
-        f"and at most {limit_words(budget.at_most, budget.counter)} allowed ({budget.formula})."
+        f"and {allowance_words(budget.at_most, budget.counter)} ({budget.formula})."
     )
     if budget.counter == FLOAT64:
         finding = next((finding for finding in trace.findings if finding.kind == "float64"), None)
@@ -372,14 +377,15 @@ def _explain_overrun(budget: Budget, count: int, trace: Trace | LoopTrace) -> tu
         return message, None
     if budget.shares:
         share = budget.shares.get(site.array, 0)
-        message += f"\n{array_count:,} of them {is_or_are(array_count)} of {site.array}, which may have {share:,}: "
+        of_array = f"{array_count:,} of them {is_or_are(array_count)} of {site.array}"
+        message += f"\n{of_array}, which may have {f'{share:,}' if share else 'none'}: "
         return f"{message}look at `{site.text}` in line {site.line}.", site.line
     message += f"\n{site_count:,} of them {is_or_are(site_count)} made by "
     return f"{message}`{site.text}` in line {site.line}.", site.line
 
 
 def _explain_float64(trace) -> tuple[str, int | None]:
-    """Name the first line that computes in float64, of numbers of which none is float32."""
+    """Explain float64 arithmetic on operands none of which is float32, and return its first line."""
     line = min(trace.float64_lines, default=None)
     why = "a number such as `1.0` is float64, and so is a quotient of whole numbers: write `np.float32(...)` around it."
     return f"{'The code' if line is None else f'Line {line}'} computes in float64; {why}", line
@@ -390,6 +396,6 @@ def _check_duties(launch, trace):
         count = read_counter(duty.counter, trace)
         if not duty.at_least <= count <= duty.at_most:
             few = count < duty.at_least
-            least, most = limit_words(duty.at_least, duty.counter), limit_words(duty.at_most, duty.counter)
-            limit = f"at least {least} needed" if few else f"at most {most} allowed"
+            need = f"at least {limit_words(duty.at_least, duty.counter)} needed"
+            limit = need if few else allowance_words(duty.at_most, duty.counter)
             raise _Fault("duty", f"{ANOTHER_WAY}. {_there_are(count, duty.counter)}, and {limit} ({duty.why}).")

@@ -51,7 +51,7 @@ class Difference:
     @property
     def message(self) -> str:
         """Two sentences, then a list."""
-        return list_after_two([self.facts, *self.clues, *[self.extent] * bool(self.extent)])
+        return list_after_two([*filter(None, [self.facts, *self.clues, self.extent])])
 
 
 def list_after_two(sentences: Sequence[str]) -> str:
@@ -91,13 +91,13 @@ def _compare(name: str, output: Shaped[np.ndarray, "..."], expected: Expected) -
         return None
     first = np.unravel_index(np.argmax(wrong), wrong.shape)
     digits = ".0f" if np.issubdtype(output.dtype, np.integer) else ".6g"  # of a whole number all
-    facts = f"{name}{_first_index(wrong)} is {_text(output[first], digits)} and should be "
-    facts += f"{_text(expected.value[first], digits)}."
+    facts = f"{name}{_first_index(wrong)} is {_format_value(output[first], digits)} and should be "
+    facts += f"{_format_value(expected.value[first], digits)}."
     clues = _explain_values(name, output, expected, wrong, first)
     return _make_difference(name, "result", facts, wrong, "are wrong", clues)
 
 
-def _text(value, digits):
+def _format_value(value, digits):
     return "NaN" if np.isnan(value) else f"{value:{digits}}"
 
 
@@ -114,7 +114,9 @@ def _explain_values(name, output, expected, wrong, first) -> list[str]:
             return [
                 f"It was computed from what {name} held, and {name} held nothing yet: begin with a value of your own."
             ]
-        return ["NaN comes of infinity - infinity, infinity / infinity and 0 * infinity, and of memory never written."]
+        return [
+            "NaN comes from infinity - infinity, infinity / infinity, 0 * infinity, or memory that was never written."
+        ]
     largest = np.abs(expected.value[np.isfinite(expected.value)]).max(initial=0)
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         errors = np.abs(output.astype(np.float64) - expected.value)[wrong]

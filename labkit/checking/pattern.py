@@ -30,8 +30,10 @@ def describe_extent(mask: Bool[np.ndarray, "..."], name: str, are_marked: str) -
         What the marked elements are: "are wrong", "were never written".
     """
     count = int(mask.sum())
+    if mask.size == 1:
+        return ""
     if count == mask.size:
-        return f"So it is with {'both' if count == 2 else f'all {count:,}'} elements of {name}." if count > 1 else ""
+        return f"{'Both' if count == 2 else f'All {count:,}'} elements of {name} {are_marked}."
     if count == 1:
         return "Every other element is right."
     words = describe(mask) or _describe_hull(mask)
@@ -40,7 +42,9 @@ def describe_extent(mask: Bool[np.ndarray, "..."], name: str, are_marked: str) -
 
 def _candidates(mask) -> Iterator[tuple[str, np.ndarray]]:
     """Yield sets of elements that could be the marked ones, the simplest first: their words, and their mask."""
-    sides = [(axis, mask.any(axis=_others(mask, axis)), mask.all(axis=_others(mask, axis))) for axis in _axes(mask)]
+    sides = [
+        (axis, mask.any(axis=_others(mask, axis)), mask.all(axis=_others(mask, axis))) for axis in range(mask.ndim)
+    ]
     touched = [(_name_indices(some, *_words(mask, axis)), _along(mask, axis, some)) for axis, some, _ in sides]
     filled = [(_name_indices(every, *_words(mask, axis)), _along(mask, axis, every)) for axis, _, every in sides]
     yield from ((words, candidate) for words, candidate in touched if words)
@@ -63,12 +67,8 @@ def _candidates(mask) -> Iterator[tuple[str, np.ndarray]]:
     yield "those whose row and column add up to an odd number", (row + column) % 2 == 1
 
 
-def _axes(mask):
-    return range(mask.ndim)
-
-
 def _others(mask, axis):
-    return tuple(other for other in _axes(mask) if other != axis)
+    return tuple(other for other in range(mask.ndim) if other != axis)
 
 
 def _along(mask, axis, marked):
@@ -79,12 +79,12 @@ def _along(mask, axis, marked):
 
 
 def _words(mask, axis):
-    """Return the name of one index along an axis, of several, and what follows."""
+    """Return what one index along an axis is called, what several are, and what follows."""
     if mask.ndim == 1:
         return "element", "elements", ""
     if mask.ndim == 2:
         return ("row", "rows", "") if axis == 0 else ("column", "columns", "")
-    return "index", "indices", f" of axis {axis}"
+    return "slice", "slices", f" of axis {axis}"
 
 
 def _name_indices(marked: Bool[np.ndarray, "n"], one: str, several: str, where: str) -> str:
@@ -117,7 +117,7 @@ def _name_period(residues, period, several, where):
 
 def _describe_hull(mask):
     """Say which rows or columns hold all marked elements, if these are at most half of them; else ""."""
-    for axis in _axes(mask):
+    for axis in range(mask.ndim):
         indices = np.flatnonzero(mask.any(axis=_others(mask, axis)))
         first, last = indices[0], indices[-1]
         if 2 * (last - first + 1) <= mask.shape[axis]:

@@ -19,7 +19,7 @@ from typing import Any
 
 from labkit.checking.in_child import Allowance, TooMuch, run_in_child
 from labkit.checking.own_code import find_foreign_helper
-from labkit.checking.work import SIGNS, Work, insert_hooks, set_line
+from labkit.checking.work import SIGNS, TooMuchWork, Work, insert_hooks, set_line
 from labkit.simulator.errors import KernelError
 
 MAX_PARTS = 200  # of an answer: all tuples in it, and their elements
@@ -97,7 +97,7 @@ def run_calls(function: Callable, calls: Iterable[tuple], allowance: Allowance |
     first_line = function.__code__.co_firstlineno
 
     def answer_all() -> tuple[list[Any], str, int]:
-        """Return the answers, and a sentence on the first that is none, with its line."""
+        """Return the answers and ""; or else no answers, and the reason and line of the first failure."""
         answers = []
         for call in calls:
             language.work.rounds = 0
@@ -109,6 +109,8 @@ def run_calls(function: Callable, calls: Iterable[tuple], allowance: Allowance |
                 filename = function.__code__.co_filename
                 frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == filename]
                 line = frames[-1].lineno if frames and frames[-1].lineno else first_line
+                if isinstance(error, TooMuchWork):
+                    return [], str(error), line
                 words = f": {error}"[:MAX_ERROR_LETTERS] if str(error) else ""
                 return [], f"the run ended with {type(error).__name__}{words}", line
             if why := _find_bad_answer(answers[-1]):
@@ -190,7 +192,7 @@ def _parse_function(function: FunctionType) -> ast.FunctionDef:
         definition = None
     if not isinstance(definition, ast.FunctionDef):
         raise KernelError(
-            f"`{function.__name__}` is no function that begins with `def`: define it with `def` in its own lines",
+            f"`{function.__name__}` does not begin with `def`: define it with `def` in its own lines",
             function.__code__.co_firstlineno,
         )
     ast.increment_lineno(definition, first_line - 1)

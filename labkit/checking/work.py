@@ -31,6 +31,10 @@ OPERATIONS = {sign: operation for sign, operation, _ in SIGNS.values()}
 OPERATIONS |= {f"{sign}=": operation for sign, _, operation in SIGNS.values()}
 
 
+class TooMuchWork(Exception):
+    """An answer goes beyond a limit; the message is a sentence without its end."""
+
+
 class Work:
     """The work of one answer so far, and the hooks by which a compiled function counts it."""
 
@@ -50,7 +54,9 @@ class Work:
         """Count rounds of loops, calls, and parts of values."""
         self.rounds += rounds
         if self.rounds > MAX_ROUNDS:
-            raise OverflowError(f"after {MAX_ROUNDS:,} rounds of its loops and calls it does not seem to end")
+            raise TooMuchWork(
+                f"the function was stopped after {MAX_ROUNDS:,} iterations and calls: it does not seem to end"
+            )
 
     def iterate(self, values: Iterable) -> Iterator:
         """Yield the values and count a round for each."""
@@ -79,16 +85,16 @@ class Work:
         self.weigh(left)
         self.weigh(right)
         if sign[0] == "%" and isinstance(left, str):
-            raise TypeError("`%` behind a text is not known here; write an f-string")
+            raise TypeError("`%` after a text is not known here; write an f-string")
         if sign in ("*", "*=") and isinstance(left, Sized) != isinstance(right, Sized):
             values, times = (left, right) if isinstance(left, Sized) else (right, left)
             if isinstance(times, int) and len(values) * times > MAX_ROUNDS:
-                raise OverflowError(f"a {type(values).__name__} of more than {MAX_ROUNDS:,} parts")
+                raise TooMuchWork(f"a {type(values).__name__} of more than {MAX_ROUNDS:,} parts is too long here")
         if sign[:2] == "**" and _is_large_power(left, right):  # before it is computed
-            raise OverflowError(f"a power of more than {MAX_BITS:,} bits: take a smaller exponent")
+            raise TooMuchWork(f"a power of more than {MAX_BITS:,} bits is too large here: take a smaller exponent")
         result = OPERATIONS[sign](left, right)
         if isinstance(result, int) and result.bit_length() > MAX_BITS:
-            raise OverflowError(f"a whole number of more than {MAX_BITS:,} bits")
+            raise TooMuchWork(f"a whole number of more than {MAX_BITS:,} bits is too large here")
         return result
 
     def operate_at(self, sign: str, values: Any, index: Any, right: Any) -> None:
@@ -99,7 +105,7 @@ class Work:
         """Return Python's range if it is not too long."""
         indices = range(*ends)
         if len(indices) > MAX_ROUNDS:
-            raise OverflowError(f"a range of more than {MAX_ROUNDS:,} numbers")
+            raise TooMuchWork(f"a range of more than {MAX_ROUNDS:,} numbers is too long here")
         return indices
 
 
@@ -222,7 +228,7 @@ def _weigh_each(nodes: list[ast.expr]) -> list[ast.expr]:
 
 
 def _index_value(index):
-    """Return an index as an expression: a slice stands only between brackets."""
+    """Return an index as an expression: Python's syntax allows a slice only between brackets."""
     if not isinstance(index, ast.Slice):
         return index
     return call("slice__", *(part or ast.Constant(None) for part in (index.lower, index.upper, index.step)))

@@ -136,7 +136,7 @@ def _take(bare: Path, commit: str, folder: Path, row: Collected) -> Collected:
     notebooks, left_out = _read_notebooks(bare, commit)
     problem = "" if notebooks or left_out else "There is no notebook in it."
     if not is_time(committed):
-        committed, problem = "", f"{problem} The commit bears no time that can be read.".strip()
+        committed, problem = "", f"{problem} The time of the commit cannot be read.".strip()
     fresh = bare.with_name(f"notebooks-{commit}")
     for name, content in notebooks.items():
         (fresh / name).parent.mkdir(parents=True, exist_ok=True)
@@ -194,7 +194,7 @@ def _read_notebooks(bare: Path, commit: str) -> tuple[dict[str, bytes], tuple[st
 
 
 def _read_work_log(bare: Path, commit: str) -> bytes:
-    """Return the work log in a commit; nothing if it is no plain file or too large."""
+    """Return the work log in a commit; nothing if it is not a plain file, or too large."""
     entry = git(bare, "ls-tree", "-l", commit, "--", f"{NOTEBOOKS}/{WORK_LOG}", timeout_s=LIST_TIMEOUT_S)
     mode, _, object, size, *_ = [*entry.split(), b"", b"", b"", b""]
     is_taken = mode in (b"100644", b"100755") and int(size) <= MAX_LOG_BYTES

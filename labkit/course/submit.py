@@ -20,7 +20,9 @@ def require_work(folder: Path):
     """Raise a CourseError where nothing can be committed here, or nothing has changed."""
     git_folder = output_or_none(folder, "rev-parse", "--absolute-git-dir")
     if git_folder is None:
-        raise CourseError(f"{folder} is no git repository; clone the one that your instructor gave you and work there")
+        raise CourseError(
+            f"{folder} is not a git repository; clone the one that your instructor gave you and work there"
+        )
     for file, what in _UNFINISHED.items():
         if (Path(git_folder) / file).exists():
             raise CourseError(f"a {what} is not finished; finish it or run git {what} --abort, then submit again")

@@ -77,7 +77,7 @@ def make_launch(rng, sequences, longest, whole):
             ),
             Budget("global stores", (HEAD_DIM + 1) * parts * sequences, "8 numbers and a log-sum-exp per part"),
             Budget(LOCAL_NUMBERS, 3 * HEAD_DIM, "24: sums, a query, a key"),
-            Budget(SHARED_BYTES, 0, "none: a warp shares by shuffles"),
+            Budget(SHARED_BYTES, 0, "a warp shares by shuffles"),
             NO_FLOAT64,
         ),
         mistakes=(

@@ -18,9 +18,9 @@ def make_launch(rng, M, N, K, *factors):
     addend = beta * C.astype(float) if beta else np.zeros((M, N))
 
     def combine(of_product, of_C):
-        value = of_product * oracle(A, B) + of_C * C.astype(float) if of_C else of_product * oracle(A, B)
-        held = abs(of_C * C) if of_C else 0
-        return {4: Expected(value, abs(of_product) * error_bound(A, B) + 4 * EPS * (np.abs(value) + held))}
+        held = of_C * C.astype(float) if of_C else np.zeros((M, N))
+        value = of_product * oracle(A, B) + held
+        return {4: Expected(value, abs(of_product) * error_bound(A, B) + 4 * EPS * (np.abs(value) + np.abs(held)))}
 
     loads = {"A": M * K * -(-N // TILE), "B": K * N * -(-M // TILE), "C": M * N if beta else 0}
     C_loads = "and 1 of each element of C" if beta else "and none of C, since beta is 0"

@@ -65,14 +65,14 @@ EXERCISE = Exercise(
     points=3,
     function="up_to_the_edge",
     make_launch=make_launch,
-    sizes=(
+    sizes=(  # rows and columns of the image, zeros around it
         (8, 18, 0),
         (9, 7, 0),
         (5, 12, 1),
         (7, 5, 1),
         (6, 4, 2),
         (1, 1, 1),
-    ),  # rows and columns of the image, zeros around it
+    ),
     random_sizes=(
         ((9, 11, 13), (10, 12, 14), (0,)),
         ((3, 4, 6), Above(18), (0, 1)),

@@ -64,7 +64,7 @@ def make_launch(rng, rows, words):
         mistakes=(
             Mistake("rows without a target had a loss", lambda: expect_loss(loss, other=row_max + log_sum)),
             Mistake("rows without a target were not stored", lambda: expect_loss(loss, other=np.nan)),
-            Mistake("word 0 were no target", lambda: expect_loss(loss, targets > 0)),
+            Mistake("word 0 were not a target", lambda: expect_loss(loss, targets > 0)),
             Mistake("the loss had the opposite sign", lambda: expect_loss(-loss)),
             Mistake("the maximum and the target's logit were left out", lambda: expect_loss(log_sum)),
         ),

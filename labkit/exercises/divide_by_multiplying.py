@@ -61,13 +61,13 @@ EXERCISE = Exercise(
     points=3,
     function="divide",
     make_launch=make_launch,
-    sizes=(
+    sizes=(  # numbers, and a divisor as a fraction
         (100, 7, 1),
         (97, 1, 1),
         (110, 9, 1),
         (130, 5, 2),
         (64, 2**31 - 1, 1),
-    ),  # numbers, and a divisor as a fraction
+    ),
     random_sizes=(
         ((150, 200), range(3, 1000, 2), (1,)),
         ((77, 93), range(10**6, 2**31, 7919), (1,)),

@@ -62,12 +62,12 @@ EXERCISE = Exercise(
     points=4,
     function="filter_sound",
     make_launch=make_launch,
-    sizes=(
+    sizes=(  # filters, channels, taps, outputs, hop
         (20, 2, 24, 70, 1),
         (5, 3, 9, 37, 2),
         (33, 1, 16, 18, 3),
         (4, 1, 7, 10, 5),
-    ),  # filters, channels, taps, outputs, hop
+    ),
     random_sizes=(
         (range(17, 40), (2, 4), (8, 16, 24), range(33, 60), (1, 2)),
         ((1,), Above(3), (5, 16), Above(70), (1,)),

@@ -6,7 +6,7 @@ import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS
-from labkit.exercises.problems import EPS, random_matrix
+from labkit.exercises.problems import EPS, last_block_size, random_matrix
 from labkit.ladder import Expected
 
 BLOCK = 32, 4  # channels and rows
@@ -40,7 +40,6 @@ def make_launch(rng, rows, channels):
 
     grid = -(-channels // BLOCK[0]), 1 + (rows + channels) % MAX_ROW_BLOCKS
     threads = BLOCK[1] * grid[1]  # of a column
-    last_channels = channels - (grid[0] - 1) * BLOCK[0]  # channels of the last block
     return Launch(
         label=f"x and z {rows} x {channels}",
         args=(x, z, mean, variance, weight, bias, unwritten_array((rows, channels)), eps),
@@ -54,12 +53,13 @@ def make_launch(rng, rows, channels):
                 "each element of x and z once, and the four numbers of a channel once per thread",
             ),
             Budget("load requests", grid[0] * (2 * rows + 4 * threads), "one for 32 neighbours, which a warp loads"),
-            Budget(LOCAL_NUMBERS, 0, "none: what is fused needs no array in between"),
+            Budget(LOCAL_NUMBERS, 0, "what is fused needs no array in between"),
             Budget("global stores", rows * channels, "each element of y once"),
             NO_FLOAT64,
         ),
         # Two threads of each channel, at least, where there are enough rows to share.
-        duties=(Duty(ACTIVE_THREADS, 2 * last_channels, "share the rows among all threads"),) * (rows >= 4 * threads),
+        duties=(Duty(ACTIVE_THREADS, 2 * last_block_size(channels, BLOCK[0]), "share the rows among all threads"),)
+        * (rows >= 4 * threads),
         mistakes=(
             Mistake("z were added after the ReLU", add_after_relu),
             Mistake("there were no ReLU", lambda: expect_y(rectify=False)),

@@ -60,7 +60,7 @@ def make_launch(rng, M, N, K):
                 -(-100 // tiles),
                 f"those of the last of {count_text(tiles, 'step')}: before it the next tiles are on their way",
             ),
-            Budget(LOCAL_NUMBERS, 0, "none: each thread has one sum"),
+            Budget(LOCAL_NUMBERS, 0, "each thread has one sum"),
             NO_FLOAT64,
         ),
         duties=(one_thread_per_element((N, M), (TILE, TILE)),),

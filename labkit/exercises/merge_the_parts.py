@@ -46,7 +46,7 @@ def make_launch(rng, parts, rows):
             Budget("global stores", 2 * rows, "maximum and sum of each row"),
             Budget("load requests", 2 * parts * -(-rows // WARP), "2 per part of 32 rows"),
             Budget(LOCAL_NUMBERS, 8, "8: there may be any number of parts"),
-            Budget(SHARED_BYTES, 0, "none: each thread has one row"),
+            Budget(SHARED_BYTES, 0, "each thread has one row"),
             NO_FLOAT64,
         ),
         duties=(Duty(ACTIVE_THREADS, last_block_size(rows, BLOCK[0]), "one thread per row"),),

@@ -56,7 +56,7 @@ def make_launch(rng, parts, channels):
                 "6 per part of 32 channels, which a warp loads together",
             ),
             Budget(LOCAL_NUMBERS, 8, "8: there may be any number of parts"),
-            Budget(SHARED_BYTES, 0, "none: each thread has one channel"),
+            Budget(SHARED_BYTES, 0, "each thread has one channel"),
             NO_FLOAT64,
         ),
         duties=(Duty(ACTIVE_THREADS, last_block_size(channels, BLOCK[0]), "one thread per channel"),),

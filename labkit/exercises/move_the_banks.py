@@ -31,7 +31,7 @@ def make_launch(rng, rows, columns):
         budgets=(
             Budget(SHARED_BYTES, BM * BK * 4, "BM * BK * 4: the tile, without padding"),
             Budget("global loads", rows * columns, "each element once"),
-            Budget("bank conflicts", 0, "none"),
+            Budget("bank conflicts", 0, "each costs one more wavefront"),
         ),
         duties=(NO_ARITHMETIC, few_sectors, exchanged_among_threads(last_elements)),
         dependences=(depends_on_tile(A.T),),

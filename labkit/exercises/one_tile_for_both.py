@@ -81,12 +81,12 @@ EXERCISE = Exercise(
     points=5,
     function="flash",
     make_launch=make_launch,
-    sizes=(
+    sizes=(  # queries, keys before the first query's; first one tile, all seen
         (1, 15),
         (32, 0),
         (7, 4),
         (32, 160),
         (40, 37),
-    ),  # queries, keys before the first query's; first one tile, all seen
+    ),
     random_sizes=((range(33, 70, 3), range(1, 40, 2)), ((1, 2, 33), Above(64)), (Above(48), (0, 1, 15))),
 )

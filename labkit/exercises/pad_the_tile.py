@@ -27,7 +27,7 @@ def make_launch(rng, rows, columns):
         grid=grid_for((columns, rows), (TILE, TILE)),
         block=(TILE, TILE),
         budgets=(
-            Budget("bank conflicts", 0, "none"),
+            Budget("bank conflicts", 0, "each costs one more wavefront"),
             *(Budget("sectors loaded", sectors, "rows * columns / 8: each sector once"),) * is_whole,
             *(Budget("sectors stored", sectors, "rows * columns / 8: each sector once"),) * is_whole,
         ),

@@ -55,13 +55,15 @@ def make_mistakes(x, w, stride):
         return {2: flatten(Expected(y.value.swapaxes(1, 2), y.bound.swapaxes(1, 2)))}
 
     def round_down():
-        P, Q = H // stride, W // stride
-        start = max(0, (P - 1) * stride + R - H) // 2, max(0, (Q - 1) * stride + S - W) // 2
-        y = flatten(convolve(x, w, (P, Q), (stride, stride), start))
-        unwritten = np.full(right.size - y.value.size, np.nan)
+        extent = H // stride, W // stride
+        start = (
+            max(0, (extent[0] - 1) * stride + R - H) // 2,
+            max(0, (extent[1] - 1) * stride + S - W) // 2,
+        )
+        y = flatten(convolve(x, w, extent, (stride, stride), start))
+        unwritten = np.full(K * P * Q - y.value.size, np.nan)
         return {2: Expected(np.concatenate((y.value, unwritten)), np.concatenate((y.bound, unwritten)))}
 
-    right = np.empty((K, P, Q))
     yield Mistake("P and Q were rounded down", round_down)
     yield mistake("the extra zero were above", (1 + max(0, rows)) // 2, left)
     yield mistake("top were R // 2 and left S // 2", R // 2, S // 2)

@@ -23,7 +23,7 @@ def make_launch(rng, M, K, inputs, BATCH):
         block=(32,),
         budgets=(
             Budget("global loads", allowed, "one per 1.75 of 2 * M * K * inputs FLOPs", shares),
-            Budget(SHARED_BYTES, 0, "none: each thread keeps its own sums"),
+            Budget(SHARED_BYTES, 0, "each thread keeps its own sums"),
             Budget(LOCAL_NUMBERS, MAX_NUMBERS, "16, so that many threads fit on an SM"),
         ),
         mistakes=(

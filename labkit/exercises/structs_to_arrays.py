@@ -37,7 +37,7 @@ def make_launch(rng, structs):
                 sectors if is_whole else FIELDS * (-(-structs // 8) + blocks * STRUCTS // 32),
                 "FIELDS * structs / 8: each sector once" if is_whole else "each sector once, and shared ones twice",
             ),
-            Budget("bank conflicts", 0, "none"),
+            Budget("bank conflicts", 0, "each costs one more wavefront"),
         ),
         duties=(
             shared_among_threads(last_structs, most_per_thread=2),

@@ -34,7 +34,7 @@ def make_launch(rng, pixels):
             Budget("global loads", x.size, "each element once"),
             *(Budget("sectors loaded", pixels, "CHANNELS * pixels / 8: each sector of x once"),) * is_whole,
             Budget("sectors stored", pixels, "CHANNELS * pixels / 8: each sector of y once"),
-            Budget("bank conflicts", 0, "none"),
+            Budget("bank conflicts", 0, "each costs one more wavefront"),
             Budget("load requests to shared memory", CHANNELS * blocks, "one of each warp"),
         ),
         duties=(

@@ -3,7 +3,7 @@
 import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, Mistake, unwritten_array
-from labkit.exercises.problems import grid_for, last_block_size, shared_among_threads
+from labkit.exercises.problems import grid_for, one_thread_per_element
 from labkit.ladder import Expected
 
 WIDE, HIGH = 32, 8
@@ -13,7 +13,6 @@ NINE, FOUR = np.ones((3, 3), int), np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
 
 def make_launch(rng, rows, columns, percent):
     board = (rng.random((rows, columns)) < percent / 100).astype(np.int32)
-    cells_at_work = last_block_size(rows, HIGH) * last_block_size(columns, WIDE)
     warps = rows * -(-columns // WIDE)
     padded = np.pad(board, 1)
     is_rim = np.pad(np.zeros((max(rows - 2, 0), max(columns - 2, 0))), 1, constant_values=1)[:rows, :columns] == 1
@@ -38,7 +37,7 @@ def make_launch(rng, rows, columns, percent):
             Budget("global stores", rows * columns, "each cell once"),
             NO_FLOAT64,
         ),
-        duties=(shared_among_threads(cells_at_work, 1),),
+        duties=(one_thread_per_element((columns, rows), (WIDE, HIGH)),),
         mistakes=(
             Mistake("a cell were its own neighbour", lambda: expect_board(play(padded, NINE))),
             Mistake("corners were no neighbours", lambda: expect_board(play(padded, FOUR))),

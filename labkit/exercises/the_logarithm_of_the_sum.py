@@ -39,7 +39,7 @@ def make_launch(rng, rows, columns):
             Budget("global stores", columns, "one number per column"),
             Budget("load requests", rows * -(-columns // WARP), "one for 32 columns of a row"),
             Budget(LOCAL_NUMBERS, 8, "8: a column may have any length"),
-            Budget(SHARED_BYTES, 0, "none: each thread has one column"),
+            Budget(SHARED_BYTES, 0, "each thread has one column"),
             NO_FLOAT64,
         ),
         duties=(Duty(ACTIVE_THREADS, last_block_size(columns, BLOCK[0]), "one thread per column"),),

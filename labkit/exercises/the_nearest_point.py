@@ -4,7 +4,7 @@ import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Dependence, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import BARRIERS
-from labkit.exercises.problems import EPS, grid_for, last_block_size, shared_among_threads
+from labkit.exercises.problems import EPS, grid_for, one_thread_per_element
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import SHARED_LOADS
 from labkit.table import count_text
@@ -47,7 +47,7 @@ def make_launch(rng, M, N, away=0):
             Budget(BARRIERS, 2 * blocks * tiles, "two per tile of each block, before it is used and after"),
             NO_FLOAT64,
         ),
-        duties=(shared_among_threads(last_block_size(M, TILE), 1),),
+        duties=(one_thread_per_element((M,), (TILE,)),),
         dependences=(
             Dependence(
                 SHARED_LOADS,

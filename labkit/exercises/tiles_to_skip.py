@@ -88,13 +88,13 @@ EXERCISE = Exercise(
     points=3,
     function="with_sinks",
     make_launch=make_launch,
-    sizes=(
+    sizes=(  # queries, keys, sinks, window
         (70, 97, 9, 13),
         (64, 64, 8, 17),
         (5, 120, 3, 1),
         (40, 60, 0, 5),
         (1, 1, 0, 1),
-    ),  # queries, keys, sinks, window
+    ),
     random_sizes=(
         (range(33, 100, 3), range(60, 160, 7), range(30), range(1, 50)),
         ((1, 2, 33), Above(130), (0, 1, 8, 16, 31), (1, 8, 9, 16)),

@@ -3,7 +3,7 @@
 import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, Mistake, unwritten_array
-from labkit.exercises.problems import EPS, grid_for, last_block_size, random_matrix, shared_among_threads
+from labkit.exercises.problems import EPS, grid_for, one_thread_per_element, random_matrix
 from labkit.ladder import Expected
 from labkit.table import count_text
 
@@ -16,7 +16,6 @@ def make_launch(rng, channels, P, Q):
     x = random_matrix(rng, channels, (P + 1) * (Q + 1)).reshape(channels, P + 1, Q + 1)
     U = random_matrix(rng, channels, 9).reshape(channels, 3, 3)  # of no filter: only products of transforms are right
     tiles = -(-P // 2), -(-Q // 2)
-    threads = np.prod([last_block_size(count, side) for count, side in zip(tiles[::-1], BLOCK, strict=True)]).item()
     pixels = channels * np.prod([count_inside(outputs) for outputs in (P, Q)]).item()
     turned, first = U.swapaxes(1, 2), slice(1)
     other_sign = B_T * np.array([[-1], [1], [1]])
@@ -37,7 +36,7 @@ def make_launch(rng, channels, P, Q):
             Budget("global stores", P * Q, "each output once"),
             NO_FLOAT64,
         ),
-        duties=(shared_among_threads(threads, 1),),
+        duties=(one_thread_per_element(tiles[::-1], BLOCK),),
         mistakes=(
             Mistake("U were transposed", lambda: {2: expect(x, turned, P, Q)}),
             Mistake("only the first channel were added", lambda: {2: expect(x[first], U[first], P, Q)}),

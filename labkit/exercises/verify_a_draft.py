@@ -61,7 +61,7 @@ def make_launch(rng, keys, queries):
             ),
             Budget("global stores", parts * queries * (HEAD_DIM + 1), "8 numbers and a log-sum-exp per query and part"),
             Budget(LOCAL_NUMBERS, 3 * HEAD_DIM, "24: a key, a value and a query; there may be any number of queries"),
-            Budget(SHARED_BYTES, 0, "none: a warp shares by shuffles"),
+            Budget(SHARED_BYTES, 0, "a warp shares by shuffles"),
             NO_FLOAT64,
         ),
         mistakes=(

@@ -46,9 +46,10 @@ def find_smallest_batch(rows, columns, weight_bits, bits, ridge):
     least = most // 2
     while most - least > 1:
         middle = (least + most) // 2
-        least, most = (
-            (least, middle) if reaches_ridge(rows, columns, weight_bits, bits, ridge, middle) else (middle, most)
-        )
+        if reaches_ridge(rows, columns, weight_bits, bits, ridge, middle):
+            most = middle
+        else:
+            least = middle
     return most
 
 

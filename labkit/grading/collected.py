@@ -30,7 +30,7 @@ class Collected:
     def __post_init__(self):
         for written in filter(None, [self.committed, self.late_committed]):
             if not is_time(written):
-                raise ValueError(f"{written!r} is no time")
+                raise ValueError(f"{written!r} is not a time in ISO 8601")
 
     @property
     def time(self) -> datetime | None:
@@ -46,7 +46,7 @@ class Collected:
     def told(self) -> str:
         """A sentence for the student on work that is missing; it names nothing of the machine that collected."""
         if not self.fetched:
-            return "Not graded: your repository could not be fetched. This is no zero."
+            return "Not graded: your repository could not be fetched. This does not count as zero."
         if not self.commit:
             return "Nothing was handed in: your repository has no commit that counts."
         none = "" if self.notebooks else f" No notebook was taken from commit {self.commit[:7]}."

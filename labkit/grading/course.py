@@ -39,9 +39,9 @@ class Course:
             keeps_log = content.get("work_log") is True
             course = cls(str(content["assignment"]), tuple(content["chapters"]), points, keeps_log)
             if not all(isinstance(worth, int | float) for worth in course.points.values()):
-                raise TypeError("its points are no numbers")
+                raise TypeError("its points are not numbers")
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise RosterError(f"{path} is no `{FILE}` of a release: {error}") from error
+            raise RosterError(f"{path} is not the `{FILE}` of a release: {error}") from error
         if unknown := sorted(course.points.keys() - {*known_ids()}):
             raise RosterError(f"{path} names exercises that are not in this book: {', '.join(unknown)}")
         return course

@@ -37,12 +37,12 @@ def find_notebooks(root: Path) -> Iterator[Found]:
         return
     counts = Counter()
     for found in _scan(root, root, 0):
-        folder, *inside = found.path.relative_to(root).parts or [""]
-        owner = (folder, inside[0]) if folder == LATE and inside else folder if inside else ""
-        counts[owner] += 1
-        if counts[owner] <= MAX_NOTEBOOKS:
+        parts = found.path.relative_to(root).parts
+        student = () if len(parts) < 2 else parts[:2] if parts[0] == LATE else parts[:1]
+        counts[student] += 1
+        if counts[student] <= MAX_NOTEBOOKS:
             yield found
-        elif counts[owner] == MAX_NOTEBOOKS + 1:
+        elif counts[student] == MAX_NOTEBOOKS + 1:
             complaint = f"More than {MAX_NOTEBOOKS:,} notebooks are here: the rest was left out."
             yield Found(found.path, root, complaint)
 
@@ -94,7 +94,7 @@ def _explain_irregular(mode):
         return ""
     if stat.S_ISLNK(mode):
         return "This is a link: hand in the file itself."
-    return "This is a folder: hand in a notebook." if stat.S_ISDIR(mode) else "This is no file: hand in a notebook."
+    return "This is a folder: hand in a notebook." if stat.S_ISDIR(mode) else "This is not a file: hand in a notebook."
 
 
 def name_roots(roots: Iterable[Path]) -> dict[Path, str]:
@@ -104,10 +104,11 @@ def name_roots(roots: Iterable[Path]) -> dict[Path, str]:
     def tells_apart(root, count):
         return sum(other[-count:] == parts[root][-count:] for other in parts.values()) == 1
 
-    return {
-        root: "/".join(own[-next((n for n in range(1, len(own)) if tells_apart(root, n)), len(own)) :])
-        for root, own in parts.items()
-    }
+    names = {}
+    for root, own in parts.items():
+        count = next((count for count in range(1, len(own)) if tells_apart(root, count)), len(own))
+        names[root] = "/".join(own[-count:])
+    return names
 
 
 def printable_path(path: Path | str) -> str:

@@ -90,7 +90,7 @@ def _require_start(setups, limits, executor):
             return
     output = f"It took longer than {limits.cell_timeout_s:g} s." if start.hung else start.output
     raise CannotJudge(
-        "The judge does not start on this machine, which is no fault of the answers: install labkit and the packages "
+        "The judge does not start on this machine; the answers are not the reason. Install labkit and the packages "
         f"that it needs anew, then run this again; what is graded stays so. It said last:\n{make_printable(output)}"
     )
 

@@ -80,7 +80,7 @@ class Ledger:
             return
         file, worth = self.files[name], self.assessment.worth(id)
         if judgement is None:
-            message = f"Not graded: the judge ended {TRIES} times over this answer. This is no zero: grade it by hand."
+            message = f"Not graded, and not zero: the judge ended {TRIES} times over this answer. Grade it by hand."
             self.rows[name, id] = self._row(file, id, None, worth, message, "not graded")
             return
         solved = judgement.reason == SOLVED
@@ -133,9 +133,10 @@ class Ledger:
             if collected is None and self.assessment.collected and student not in present:
                 collected = Collected(student, fetched=False)
             why = faults.get(student) or (collected.told if collected else "Nothing was handed in.")
+            points, reason = 0, "unreadable" if student in faults else "missing"
             was_fetched = collected is None or collected.fetched
-            points, reason = (0, "unreadable" if student in faults else "missing")
-            points, reason = (points, reason) if was_fetched else (None, "not graded")
+            if not was_fetched:
+                points, reason = None, "not graded"
             for id in [id for id in ids if (student, id) not in handed_in]:
                 yield Grade(student, "", id, points, self.assessment.worth(id), make_printable(why), self.seed, reason)
             if not ids and not was_fetched:

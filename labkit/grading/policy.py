@@ -33,7 +33,9 @@ def parse_time(text: str) -> datetime:
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
-        raise ValueError(f"{text!r} is no time: write 2026-11-30, 2026-11-30T23:59 or 2026-11-30T23:59+01:00") from None
+        raise ValueError(
+            f"{text!r} is not a time: write 2026-11-30, 2026-11-30T23:59 or 2026-11-30T23:59+01:00"
+        ) from None
     is_day = len(text) == len("2026-11-30")
     return (time.replace(hour=23, minute=59, second=59) if is_day else time).astimezone()
 
@@ -128,7 +130,7 @@ def _parse_points(text, table):
     except ValueError:
         points = math.nan
     if not math.isfinite(points):
-        raise RosterError(f"{table}: {text!r} is no number of points")
+        raise RosterError(f"{table}: {text!r} is not a number of points")
     return points
 
 

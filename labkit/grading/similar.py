@@ -1,4 +1,4 @@
-"""Detection of answers that students share, for the teacher to look at: what differs from book and blank is compared.
+"""Detection of similar answers, for the teacher to look at. Only what differs from book and blank is compared.
 
 Names, comments and layout do not count, numbers do.
 """

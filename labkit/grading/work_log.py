@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from labkit.exercises import exercise_ids
+from labkit.exercises import known_ids
 from labkit.exercises.contents import current_id
 from labkit.exercises.progress import WORK_LOG
 from labkit.grading.collected import is_time
@@ -32,7 +32,7 @@ class Attempts:
 
 
 def read_work_logs(paths: list[Path], students: list[str]) -> list[Attempts]:
-    """Read the work logs in folders of students; lines that are none are left out."""
+    """Read the work logs in folders of students; skip lines that are not entries."""
     logs = {}  # by student; a late commit's log, which comes last, continues the one in time
     for root in paths:
         for folder in (".", "*", f"{LATE}/*"):
@@ -41,7 +41,7 @@ def read_work_logs(paths: list[Path], students: list[str]) -> list[Attempts]:
     rows = []
     for student, path in sorted(logs.items()):
         lines = list(islice(_read_lines(path), MAX_ATTEMPTS))
-        for id in exercise_ids():
+        for id in known_ids():
             own = [(time, solved) for its_id, time, solved in lines if its_id == id]
             if own:
                 solved = next((time for time, is_solved in own if is_solved), "")

@@ -139,7 +139,7 @@ class Step:
             raise ValueError(f"{self.slug} does not take {format}: it takes {', '.join(map(str, self.formats))}")
         parameters = _parameters(self.module.launches)
         if "problem" in parameters and not isinstance(operands[-1], Problem):
-            raise TypeError(f"{operands[-1]!r} is no problem: give the sizes last, as {self.problem.__name__}(...)")
+            raise TypeError(f"{operands[-1]!r} is not a problem: give the sizes last, as {self.problem.__name__}(...)")
         options = {"format": format, "workspace": workspace, "limit_bytes": limit_bytes}
         return self.module.launches(*operands, **{name: options[name] for name in options.keys() & parameters})
 

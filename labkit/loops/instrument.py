@@ -229,7 +229,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Constant(self, node):
         if isinstance(node.value, bool | int | float):
             return node
-        raise self.error(node, f"`{self.text(node)}` is no number; only numbers are compiled here")
+        raise self.error(node, f"`{self.text(node)}` is not a number; only numbers are compiled here")
 
     def visit_Name(self, node):
         name = node.id
@@ -318,7 +318,7 @@ class _Rewriter(ast.NodeTransformer):
             node = node.value
         if not isinstance(node, ast.Name) or node.id not in self.arrays:
             known = ", ".join(self.arrays)
-            raise self.error(node, f"`{self.text(node)}` is no array of this loop; index one of {known}")
+            raise self.error(node, f"`{self.text(node)}` is not an array of this loop; index one of {known}")
         for part in parts:
             if isinstance(part, ast.Slice):
                 raise self.error(part, REFUSED[ast.Slice])

@@ -36,7 +36,7 @@ def pytest_addoption(parser):
 def _seconds(text):
     if (seconds := float(text)) >= 0:
         return seconds
-    raise argparse.ArgumentTypeError("a time limit is no negative number")
+    raise argparse.ArgumentTypeError(f"a time limit is at least 0 seconds, not {text}")
 
 
 @pytest.hookimpl(tryfirst=True)

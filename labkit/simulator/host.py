@@ -255,7 +255,7 @@ def mapped(*arrays, stream=0):
 
 def as_cuda_array(obj, sync=True) -> DeviceArray:
     if not isinstance(obj, DeviceArray):
-        raise TypeError(f"{type(obj).__name__} is no device array; copy it with cuda.to_device")
+        raise TypeError(f"{type(obj).__name__} is not a device array; copy it with cuda.to_device")
     return obj
 
 

@@ -33,7 +33,7 @@ class Pieces(Array):
         super().__init__(array.name, array.space, data, array.shape, array.strides, **place)
         self.dtype, self.alignment, self.written, self.whole = dtype, array.alignment, array.written, array
         if array.space == "shared" and array.elements * old % new:
-            raise KernelError(f"{array.name} is no whole number of {dtype} long; make it longer", line)
+            raise KernelError(f"{array.name} does not hold a whole number of {dtype}; make it longer", line)
         if array.shadow is not None:
             self.shadow = _shadow_of_pieces(array, new, line)
 

@@ -85,7 +85,7 @@ class _Cache:
                 f"split_cache shows 1 to {len(SEQUENCE_COLOURS)} sequences, with a query and a row of the table each."
             )
         if self.page % tile:
-            raise ValueError(f"A page of {self.page} keys is no multiple of a tile of {tile}: choose another tile.")
+            raise ValueError(f"A page of {self.page} keys is not a multiple of a tile of {tile}: choose another tile.")
         if min(lengths) < 1 or max(lengths) > MAX_TILES * tile or len(keys) > MAX_PAGES:
             raise ValueError(
                 f"split_cache shows sequences of 1 to {MAX_TILES} tiles in up to {MAX_PAGES} pages: choose others."

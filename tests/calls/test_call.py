@@ -160,7 +160,7 @@ def test_operands_that_are_none_are_refused_in_a_sentence(call):
 def test_what_is_no_stream_is_refused(call, on):
     arrays = {name: on(X) for name, X in call.arrays().items()}
     for stream in ("s", 3, True):
-        with pytest.raises(TypeError, match=f"^{stream!r} is no stream: give one of cuda.stream"):
+        with pytest.raises(TypeError, match=f"^{stream!r} is not a stream: give one of cuda.stream"):
             call.run(arrays, stream=stream)
     for stream in (0, cuda.stream()):
         call.run(arrays, stream=stream)

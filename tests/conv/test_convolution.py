@@ -346,7 +346,7 @@ def test_a_step_refuses_a_problem_of_another_direction(step):
 
 def test_a_step_without_sizes_asks_for_them():
     x, w, y, _ = ASYMMETRIC.operands()
-    with pytest.raises(TypeError, match=r"^None is no problem: give the sizes last, as Forward\(\.\.\.\)$"):
+    with pytest.raises(TypeError, match=r"^None is not a problem: give the sizes last, as Forward\(\.\.\.\)$"):
         ladder.ladder("conv", "direct").step("naive").launches(x, w, y, None)
 
 

@@ -188,4 +188,4 @@ def test_outside_of_a_release_there_is_nothing_to_check():
     for command in ("check", "submit"):
         result = invoke(command)
         assert result.exit_code == 1
-        assert "this is no release" in result.output
+        assert "this folder is not a release" in result.output

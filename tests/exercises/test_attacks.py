@@ -23,7 +23,7 @@ def cases(kind, count):
 @pytest.mark.parametrize("kind", ("VARIANTS", "RIGHT", "WRONG", "SHORTCUTS"))
 def test_every_answer_fits_the_solution_that_it_edits(kind):
     stale = []
-    for id in exercise_ids():
+    for id in known_ids():
         for case in answers(id, kind):
             try:
                 case.source(cell(id))

@@ -161,10 +161,21 @@ def test_a_float64_that_no_float32_meets_is_told_with_its_line():
     assert f"Line {line} computes in float64; a number such as `1.0` is float64" in verdict.message
 
 
+def test_what_is_refused_is_a_sentence_that_begins_with_its_line():
+    verdict = check("write-saxpy", function("write-saxpy", cell("write-saxpy").replace("y[i]", "z[i]")))
+    assert (verdict.reason, verdict.line) == ("refused", 5)
+    assert verdict.message.startswith("Line 5: ") and verdict.message.endswith("as an argument.")
+
+
+def test_a_budget_of_nothing_is_told_in_words():
+    verdict = check("pad-the-tile", function("pad-the-tile", cell("pad-the-tile", "blank")))
+    assert " bank conflicts, and none are allowed (each costs one more wavefront)." in verdict.message
+
+
 def test_a_budget_that_arrays_share_names_the_one_that_takes_too_much():
     reads = next(variant for variant in variants("alpha-and-beta") if variant.what == "C is loaded and then dropped")
     verdict = check("alpha-and-beta", function("alpha-and-beta", reads.source(cell("alpha-and-beta"))))
-    assert "903 of them are of C, which may have 0: look at `C[row, col]`" in verdict.message
+    assert "903 of them are of C, which may have none: look at `C[row, col]`" in verdict.message
     thin = cell("choose-the-register-tile").replace("= 32, 32, 4, 4", "= 32, 32, 8, 2")
     verdict = check("choose-the-register-tile", function("choose-the-register-tile", thin))
     assert "of them are of A_tile" in verdict.message
@@ -256,7 +267,7 @@ def test_atomics_count_as_loads_and_stores():
     verdict = check("alpha-and-beta", function("alpha-and-beta", text))
     assert verdict.passed
     text = text.replace("if beta == 0:", "if beta == 0 and cuda.atomic.add(C, (row, col), zero) != 1:")
-    assert "of them are of C, which may have 0" in check("alpha-and-beta", function("alpha-and-beta", text)).message
+    assert "of them are of C, which may have none" in check("alpha-and-beta", function("alpha-and-beta", text)).message
 
 
 def test_an_answer_stands_alone():
@@ -301,6 +312,11 @@ def test_an_answer_that_is_no_text_of_its_own_gets_a_sentence():
     named = eval("lambda rows, limit_bytes: None")
     named.__name__ = "fitting"
     assert "define it with `def`" in check("what-fits", named).message
+
+
+def test_a_share_within_its_budget_is_told_in_percent_of_what_it_is_a_share_of():
+    verdict = check("gemm-and-gelu", function("gemm-and-gelu", cell("gemm-and-gelu")), seed=1)
+    assert ", 25% of the shared loads are made while no copy is in flight (at most 25%)" in verdict.message
 
 
 def test_a_share_over_its_budget_is_told_in_percent():

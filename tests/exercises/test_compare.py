@@ -44,7 +44,7 @@ def test_whole_numbers_are_named_with_all_their_digits():
         (np.s_[3:, :], " 6 of 24 elements are wrong: row 3."),
         (np.s_[:, 4:], " 8 of 24 elements are wrong: columns 4 and 5."),
         (np.s_[::2, ::2], " 6 of 24 elements are wrong: those of rows 0 and 2 that are in columns 0, 2 and 4."),
-        (np.s_[:, :], " So it is with all 24 elements of C."),
+        (np.s_[:, :], " All 24 elements of C are wrong."),
     ],
 )
 def test_the_elements_that_are_wrong_are_named(launch, where, said):
@@ -59,8 +59,7 @@ def test_a_usual_mistake_that_explains_the_result_is_named(launch):
     wrong = compared(launch, 2 * VALUE)
     assert (wrong.cause, wrong.message) == (
         "each element were doubled",
-        "C[0, 0] is 2 and should be 1. C came out as if each element were doubled.\n"
-        "- So it is with all 24 elements of C.",
+        "C[0, 0] is 2 and should be 1. C came out as if each element were doubled.\n- All 24 elements of C are wrong.",
     )
     assert not compared(launch, 3 * VALUE).cause
 

@@ -33,7 +33,7 @@ def test_a_pattern_is_named(mask, words):
 
 def test_elements_of_vectors_and_axes_of_other_arrays_are_named():
     assert describe(np.arange(100) >= 64) == "elements 64 to 99"
-    assert describe(np.indices((3, 4, 5))[2] < 2) == "indices 0 and 1 of axis 2"
+    assert describe(np.indices((3, 4, 5))[2] < 2) == "slices 0 and 1 of axis 2"
 
 
 def test_a_pattern_that_is_named_is_exact():

@@ -160,11 +160,15 @@ def test_nothing_leads_out_of_it(body):
         ("return len(x)", "def len(x):\n    return __import__('os')", "__import__"),
         ("return g(x)", "def g(x):\n    return open('a')", "`open` is not known here"),
         ("return y", "", "`y` is not defined"),
-        ("return g(x)", "g = lambda n: n", "line 1: `<lambda>` is no function that begins with `def`"),
+        ("return g(x)", "g = lambda n: n", "line 1: `<lambda>` does not begin with `def`"),
         ("return ONE + x", "class Sneaky(int):\n    pass\n\nONE = Sneaky(1)", "`ONE` is a Sneaky"),
         ("return type(x)", "", "`type` is not known here; ask with `isinstance`"),
         ("print(x)\nreturn x", "", "`print` is not known here; what it prints would be seen nowhere"),
-        ("y = 1\nreturn 9 ** 9999", "", "line 5: .*a power of more than 4,096 bits: take a smaller exponent"),
+        (
+            "y = 1\nreturn 9 ** 9999",
+            "",
+            "line 5: .*a power of more than 4,096 bits is too large here: take a smaller exponent",
+        ),
         ("y = 1\ny <<= x\nreturn y", "", r"line 5: shifts are not known here; multiply by `2 \*\* n`"),
         ("y = x\nreturn y >> 1", "", r"line 5: shifts are not known here; divide by `2 \*\* n` with `//`"),
         ("return pow(x, 2)", "", r"`pow` is not known here; write `\*\*`"),
@@ -187,9 +191,12 @@ def test_what_comes_from_outside_is_checked_as_well(body, before, words):
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ("while True:\n    pass", "line 4: .*does not seem to end"),
+        (
+            "while True:\n    pass",
+            "line 4: the function was stopped after 200,000 iterations and calls: it does not seem to end",
+        ),
         ("for i in range(10000):\n    for j in range(10000):\n        pass", "does not seem to end"),
-        ("return sum(range(10000000000))", "a range of more than"),
+        ("return sum(range(10000000000))", "line 4: a range of more than 200,000 numbers is too long here"),
         ("return 1 // (x - 3)", "line 4: the run ended with ZeroDivisionError"),
         ("return f(x)", "RecursionError"),
         ("return len([0 for i in range(1000) for j in range(1000)])", "does not seem to end"),

@@ -144,8 +144,8 @@ def late_share(share):
 CLASS = {  # makes the repository, the points, and words of a reason where points are lost
     "right": (logged, FULL, ""),
     "wrong": (answered(e1=WRONG), FULL | {FIRST: 0}, "(run on "),
-    "unreachable": (nothing, UNKNOWN, "could not be fetched. This is no zero."),
-    "none": (empty, UNKNOWN, "could not be fetched. This is no zero."),  # the roster has no address
+    "unreachable": (nothing, UNKNOWN, "could not be fetched. This does not count as zero."),
+    "none": (empty, UNKNOWN, "could not be fetched. This does not count as zero."),  # the roster has no address
     "stale": (answered(e1=WRONG), FULL | {FIRST: None}, "could not be fetched again"),
     "empty": (empty, NONE, "your repository has no commit that counts"),
     "late": (late, late_share(0.8), "Late by 2 days"),

@@ -27,8 +27,8 @@ MAKE = {
     "link": (link, "is a link"),
     "dangling": (lambda path: path.symlink_to("nowhere"), "is a link"),
     "device": (lambda path: path.symlink_to("/dev/zero"), "is a link"),
-    "fifo": (os.mkfifo, "is no file"),
-    "socket": (socket_file, "is no file"),
+    "fifo": (os.mkfifo, "is not a file"),
+    "socket": (socket_file, "is not a file"),
     "folder": (lambda path: path.mkdir(), "is a folder"),
     "huge": (lambda path: os.truncate(os.open(path, os.O_CREAT | os.O_RDWR), files.MAX_BYTES + 1), "more than"),
     "absent": (lambda path: None, "no such file"),
@@ -45,7 +45,7 @@ def test_what_is_no_plain_file_has_a_reason(tmp_path, monkeypatch, kind):
 
 
 def test_a_device_is_not_opened():
-    with pytest.raises(Unreadable, match="is no file"):
+    with pytest.raises(Unreadable, match="is not a file"):
         read_bytes(Path("/dev/zero"))
 
 

@@ -75,7 +75,9 @@ def test_work_that_was_not_fetched_is_no_zero():
     assert points == {"bob": {0}, "cleo": {None}, "dan": {None}}
     said = {row.student: row.message for row in rows}
     assert said["bob"] == "Nothing was handed in: your repository has no commit that counts."
-    assert said["cleo"] == said["dan"] == "Not graded: your repository could not be fetched. This is no zero."
+    assert (
+        said["cleo"] == said["dan"] == "Not graded: your repository could not be fetched. This does not count as zero."
+    )
 
 
 def test_what_was_left_out_is_named_where_work_is_missing():

@@ -35,7 +35,7 @@ def test_a_day_alone_ends_at_midnight():
     assert parse_time("2026-11-30").isoformat()[:19] == "2026-11-30T23:59:59"
     assert parse_time("2026-11-30T00:00").isoformat()[:19] == "2026-11-30T00:00:00"
     assert parse_time("2026-11-30T12:00+01:00") == datetime(2026, 11, 30, 11, tzinfo=UTC)
-    with pytest.raises(ValueError, match="'Monday' is no time: write 2026-11-30, 2026-11-30T23:59 or"):
+    with pytest.raises(ValueError, match="'Monday' is not a time: write 2026-11-30, 2026-11-30T23:59 or"):
         parse_time("Monday")
 
 
@@ -102,7 +102,7 @@ def test_points_beyond_the_exercise_s_are_given_on_purpose_alone(tmp_path, point
 
 @pytest.mark.parametrize("points", ["", "many", "nan", "inf"])
 def test_what_is_no_number_of_points_is_refused(tmp_path, points):
-    with pytest.raises(RosterError, match="no number of points"):
+    with pytest.raises(RosterError, match="not a number of points"):
         given_by_hand(tmp_path, [row(0)], f"student,exercise,points,extra\nann,write-saxpy,{points},yes\n")
 
 

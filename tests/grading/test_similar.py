@@ -119,9 +119,9 @@ def test_a_large_class_takes_seconds():
         f"t{n}": OTHER.replace("total", f"t{n}").replace("start += TILE", f"start += {n} + TILE * {n}")
         for n in range(200)
     }
-    started_s = time.monotonic()
+    started_s = time.process_time()
     found(**texts)
-    assert time.monotonic() - started_s < 15
+    assert time.process_time() - started_s < 15
 
 
 def test_only_the_teacher_reads_of_it(tmp_path):

@@ -283,7 +283,7 @@ X, Y = np.zeros((2, 3, 4, 5), np.float32), np.zeros((2, 4, 5, 3), np.float32)
         (lambda: layouts.convert(X, "NCHW", "NHWC", y=Y.astype(int)), TypeError, "x holds float32 and y int64, but"),
         (lambda: layouts.convert(X, "NCHW", "NCHW", y=X), ValueError, "y shares memory with x"),
         (lambda: layouts.convert(X, "NCHW", "NHWC", y=np.broadcast_to(Y, Y.shape)), ValueError, "y is read-only"),
-        (lambda: layouts.convert(X, "NCHW", "NHWC", stream="s"), TypeError, "'s' is no stream"),
+        (lambda: layouts.convert(X, "NCHW", "NHWC", stream="s"), TypeError, "'s' is not a stream"),
         (lambda: layouts.plan(X, "NCHW", "NHWC", y=Y), TypeError, "x is an array of the host, and a plan is for"),
         (lambda: layouts.plan(cuda.to_device(X), "NCHW", "NHWC", y=None), TypeError, "y is None, and a plan allocates"),
     ],

@@ -214,7 +214,7 @@ MISTAKES = {
     "C[0, 0] = 1 // (M - 4)": "division by zero",
     "load__ = 1": "ends in `__`",
     "C[0, 0] = tot": "`tot` is not defined; did you mean `total`?",
-    "C[0, 0] = 'a'": "is no number",
+    "C[0, 0] = 'a'": "is not a number",
 }
 
 

@@ -128,7 +128,7 @@ def test_launches_run_in_several_orders_and_are_checked_up_to_a_limit(tmp_path):
     [
         (["--labkit-explore"], "--labkit-explore and --labkit-time-limit need --labkit"),
         (["--labkit-time-limit", "0"], "--labkit-explore and --labkit-time-limit need --labkit"),
-        (["--labkit", "--labkit-time-limit", "-1"], "argument --labkit-time-limit: a time limit is no negative number"),
+        (["--labkit", "--labkit-time-limit", "-1"], "--labkit-time-limit: a time limit is at least 0 seconds, not -1"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(tmp_path, options, sentence):

@@ -98,7 +98,7 @@ def launches() -> dict:
         "first-gpu-matmul: generation": (
             (3, 5),
             (16, 16),
-            (floats(70, 33) > 0).astype(np.int32),
+            whole(70, 33),
             zeros(70, 33, dtype=np.int32),
         ),
         "tiled-gemm: my_tiled": ((5, 7), (8, 8), *problem(53, 37, 41)),

@@ -199,7 +199,7 @@ def factorial(n):
     "a power written as in mathematics": (body(ONE, "y[i] = x[i] ^ 2 #<"), "`^` does not work", "`**`"),
     "is for numbers": (body(ONE, "if x[i] is i: #<\n    return"), "`is` asks for None", "compare numbers"),
     "a module that a kernel cannot use": (
-        "import time\n" + body(ONE, "y[i] = time.time() #<"), "`time.time` is no function for", "pass the result",
+        "import time\n" + body(ONE, "y[i] = time.time() #<"), "`time.time` is not a function for", "pass the result",
     ),
     "a misspelt function": (body(ONE, "y[i] = math.squareroot(x[i]) #<"), "`math.squareroot`", "`math.sqrt`"),
     "sqrt of another module": (body(ONE, "y[i] = cuda.sqrt(x[i]) #<"), "`cuda.sqrt`", "`math.sqrt`"),

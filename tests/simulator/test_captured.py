@@ -250,7 +250,7 @@ def test_a_module_gives_its_numbers_and_functions(read, value):
     [
         ("settings.twice", "cannot be used as a value"),
         ("settings.path.environ", "`settings.path.environ` cannot be used as a value"),
-        ("settings.path.getcwd()", "is no function for kernels"),
+        ("settings.path.getcwd()", "is not a function for kernels"),
         ("settings.MISSING", "the module `settings` has no `MISSING` for a kernel"),
         ("settings.__dict__", "has no `__dict__`"),
     ],

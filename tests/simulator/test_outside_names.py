@@ -108,7 +108,7 @@ def test_they_have_their_values(body, expected):
         ("a = None\nif i > 3:\n    a = 2.0\nout[i] = a", "make them the same"),
         ("out[i] = np.iinfo(np.float32).max", "takes one dtype of integers"),
         ("out[i] = np.finfo('float32').max", "takes one dtype of floats"),
-        ("out[i] = isinstance(i, list)", "no type of a number"),
+        ("out[i] = isinstance(i, list)", "neither the type of a number nor"),
         ("out[i] = np.float32", "is a type, not a value"),
         ("out[i] = module.__name__", "for a kernel"),
     ],

@@ -83,7 +83,7 @@ def test_a_still_picture_and_what_is_refused(view, runs, arrays, operands, tmp_p
         assert (tmp_path / "split_cache.svg").stat().st_size > 5000
     queries, keys, table, lengths = arrays
     for change, message in (
-        ({"tile": 24}, "no multiple of a tile"),
+        ({"tile": 24}, "not a multiple of a tile"),
         ({"tile": 4}, "1 to 48 tiles"),
         ({"tile": 16, "K": "key"}, "reads no array key"),
     ):

@@ -84,7 +84,7 @@ def check_tiling(tiling: Tiling) -> None:
     cols = range(least, 257, 8)
     if tiling.rows not in (64, 128) or tiling.cols not in cols or tiling.stages < 2 or tiling.splits < 1:
         raise ValueError(
-            f"{tiling} is no tiling: it has 64 or 128 rows, {least} to 256 columns in steps of 8, and at least two "
+            f"{tiling} is not a tiling: it has 64 or 128 rows, {least} to 256 columns in steps of 8, and at least two "
             "stages and one split"
         )
 

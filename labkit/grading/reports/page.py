@@ -24,8 +24,8 @@ HIDDEN = {  # messages on a run whose sizes must stay unknown
     "race": "Two threads race, on sizes that are drawn anew for each grading.",
 }
 DRAWN_ANEW = (
-    "Each answer was also checked on sizes that are drawn anew for each grading and that nobody knows before: "
-    "one that passes the check in the notebook can fail there."
+    "Each answer was also checked on sizes that are drawn anew for each grading. "
+    "An answer that passes the check in the notebook can fail on these."
 )
 TIME = "%Y-%m-%d %H:%M %z"
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"

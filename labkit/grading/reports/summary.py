@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from labkit.grading.grades import Grade, sum_points
 from labkit.grading.similar import Group
 
-SIMILAR = "Beyond the book and the blank exercise, these answers are alike: a reason to ask, no proof of a copy."
+SIMILAR = "Beyond the book and the blank exercise, these answers are alike: a reason to ask, not a proof of copying."
 MAX_ROWS = 2000  # a summary may have a megabyte
 MAX_CHARACTERS = 300
 _MARKUP = re.compile(

@@ -145,7 +145,7 @@ def from_dtype(dtype):
         fields = {name: _field(*dtype.fields[name][:2]) for name in dtype.names}
         return types.Record(dtype, fields)
     if dtype.name not in SCALARS or not dtype.isnative:
-        raise NumbaError(f"{dtype} is no type of a kernel")
+        raise NumbaError(f"{dtype} is not a type of a kernel")
     return SCALARS[dtype.name]
 
 

@@ -119,8 +119,8 @@ class Calls(Variables):
             if self.value_outside_kernel(function) is not None:
                 self.fail(
                     node,
-                    f"`{self.written(function)}` is no function for kernels; call it outside and pass the result as an "
-                    "argument",
+                    f"`{self.written(function)}` is not a function for kernels; call it outside and pass the result as "
+                    "an argument",
                 )
             if function.attr in METHODS:
                 return getattr(self, METHODS[function.attr])(node)
@@ -266,7 +266,9 @@ class Calls(Variables):
         for part in wanted:
             path = self.dotted(part)
             if path != "tuple" and path not in PYTHON_TYPES and path not in language.CASTS:
-                self.fail(part, f"`{self.written(part)}` is no type of a number, and no `tuple`; compare with another")
+                self.fail(
+                    part, f"`{self.written(part)}` is neither the type of a number nor `tuple`; compare with another"
+                )
             found |= is_tuple(kind) if path == "tuple" else kind == PYTHON_TYPES.get(path, language.CASTS.get(path))
         return replace(self.compile_time_value(found, node), static=MISSING)
 

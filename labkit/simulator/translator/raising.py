@@ -19,7 +19,9 @@ class Raising(Variables):
         called = isinstance(node.exc, ast.Call)
         error = self.exception(node.exc.func if called else node.exc)
         if error is None or (called and node.exc.keywords):
-            self.fail(node, f"`{self.written(node.exc)}` is no exception for a kernel; write `raise ValueError('...')`")
+            self.fail(
+                node, f"`{self.written(node.exc)}` is not an exception for a kernel; write `raise ValueError('...')`"
+            )
         arguments = tuple(map(self.exception_argument, node.exc.args)) if called else ()
         self.emit_raise(node, self.mask, error, arguments)
         self.emit(f"gone = union(gone, {self.mask})")

@@ -325,7 +325,7 @@ REFUSED = {
         "y, the outputs, is 2 x 6 x 7 x 6, but 2 x 6 x 6 x 6, NCHW, in this convolution",
     ),
     "limit": (lambda: conv.forward(X, W, workspace_limit_bytes=-1), "workspace_limit_bytes is -1: give"),
-    "stream": (lambda: conv.forward(X, W, stream=3), "3 is no stream"),
+    "stream": (lambda: conv.forward(X, W, stream=3), "3 is not a stream"),
     "format": (lambda: conv.forward(X, W, format="fp8"), "fp8"),
     "no algorithm": (
         lambda: conv.forward(X.astype(np.float16), W.astype(np.float16), groups=1),

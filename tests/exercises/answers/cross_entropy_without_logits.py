@@ -48,7 +48,7 @@ VARIANTS = (
         "the first word is padding",
         "result",
         ((STORED, STORED.replace("target >= 0", "target > 0")),),
-        mistake="word 0 were no target",
+        mistake="word 0 were not a target",
     ),
     Answer(
         "a likelihood",

@@ -28,8 +28,8 @@ VARIANTS = (
     Answer(
         "the loops exchanged",
         "budget",
-        cell=_PLAIN.replace("range(A.shape[0])", "range(T.shape[1])").replace(
-            "    for i in range(T.shape[1]):\n        for j in range(A.shape[1]):\n",
+        cell=_PLAIN.replace(
+            "    for i in range(A.shape[0]):\n        for j in range(A.shape[1]):\n",
             "    for j in range(A.shape[1]):\n        for i in range(A.shape[0]):\n",
         ),
     ),
@@ -100,11 +100,9 @@ RIGHT = (
     right(
         "tiles column by column",
         (
-            (
-                "    for i0 in range(0, M, 16):\n        for j0 in range(0, N, 16):\n",
-                "    for j0 in range(0, N, 16):\n        for i0 in range(0, M, 16):\n",
-            ),
-        )[0],
+            "    for i0 in range(0, M, 16):\n        for j0 in range(0, N, 16):\n",
+            "    for j0 in range(0, N, 16):\n        for i0 in range(0, M, 16):\n",
+        ),
     ),
     right("tiles of 24 rows", ("range(0, M, 16)", "range(0, M, 24)"), ("min(i0 + 16, M)", "min(i0 + 24, M)")),
     right(

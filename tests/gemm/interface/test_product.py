@@ -476,8 +476,8 @@ SHARED = cuda.to_device(np.ones((8, 8), np.float32))
             "float8_e8m0 is not multiplied here: give float32, tf32, float16, bfloat16",
         ),
         ((A, B), {"format": ["x"]}, ValueError, "there is no format ['x']; there are float32"),
-        ((A, B), {"stream": "s"}, TypeError, "'s' is no stream: give one of cuda.stream()"),
-        ((SHARED[:4], B, C), {"stream": "s"}, TypeError, "'s' is no stream: give one of cuda.stream()"),
+        ((A, B), {"stream": "s"}, TypeError, "'s' is not a stream: give one of cuda.stream()"),
+        ((SHARED[:4], B, C), {"stream": "s"}, TypeError, "'s' is not a stream: give one of cuda.stream()"),
         (
             (A, np.ma.array(B, mask=B > 0)),
             {},

@@ -140,7 +140,7 @@ def test_operands_that_do_not_fit_are_refused_in_a_sentence():
         Tiling(64, 64, 1),
         Tiling(64, 64, 2, 0),
     ):
-        with pytest.raises(ValueError, match="is no tiling: it has 64 or 128 rows"):
+        with pytest.raises(ValueError, match="is not a tiling: it has 64 or 128 rows"):
             launches(A, B, C, tiling)
     with pytest.raises(ValueError, match="both run along k"):
         launches(A, B[:, :, :32], C, KINDS["one warpgroup"])

@@ -160,8 +160,8 @@ REFUSED = {
         call(format="bfloat16"),
         "x holds float32, but bfloat16 is held by arrays of uint16",
     ),
-    "no stream": (call(stream=3), "3 is no stream: give one of cuda.stream(), torch's or CuPy's, or 0"),
-    "no stream on the device": (on_device(stream="default"), "'default' is no stream"),
+    "no stream": (call(stream=3), "3 is not a stream: give one of cuda.stream(), torch's or CuPy's, or 0"),
+    "no stream on the device": (on_device(stream="default"), "'default' is not a stream"),
     # how they lie
     "gaps between rows": (lying((160, 40, 8, 1)), "x has gaps in memory, or axes in an order that is neither NCHW nor"),
     "gaps between pixels": (lying((80, 20, 4, 2)), "x has gaps in memory"),

@@ -16,22 +16,26 @@ from labkit.ladder import ladder
 
 PRODUCTS = ("naive", "coalesced", "tiled")  # steps whose machine code accesses memory as the source does
 FLOPS_OPEN = {  # a counter that is left open, not compared: the reason
-    "flops": "a quotient, a root and a power are several operations of the machine, and tensor cores have none"
+    "flops": "a quotient, a root or a power takes several machine operations, and ncu's FLOPs leave tensor cores out"
 }
 TMA_OPEN = dict.fromkeys(
     ["global_load_requests", "global_load_sectors", "global_store_requests", "global_store_sectors", "l1_hit_rate"],
-    "what TMA moves bypasses L1 and the instructions that ncu counts",
+    "TMA's copies bypass L1 and the instructions that ncu counts",
 )
 FRAGMENT_LOADS_OPEN = dict.fromkeys(
-    ["shared_load_requests", "shared_load_wavefronts"], "ncu counts no `ldmatrix`, and no `wgmma`, among the loads"
+    ["shared_load_requests", "shared_load_wavefronts"], "ncu does not count `ldmatrix` and `wgmma` as loads"
 )
 BARRIERS_OPEN = dict.fromkeys(
     ["shared_store_wavefronts", "shared_atomic_wavefronts"],
-    "ncu counts no store or atomic of TMA, of `stmatrix` and of barriers of copies",
+    "ncu does not count stores and atomics by TMA, `stmatrix` and mbarriers",
 )
-L2_HITS_OPEN = {"l2_hit_rate": "blocks ask for keys that are still on their way for another one, and ncu counts no hit"}
-FEW_BLOCKS_OPEN = {"l2_hit_rate": "of a few blocks at work at once some ask for the same sectors, and runs differ"}
-COPIES_OPEN = {"shared_store_wavefronts": "ncu counts no store of `cp.async`"}
+L2_HITS_OPEN = {
+    "l2_hit_rate": "blocks request keys while another block's load is in flight, which ncu does not count as a hit"
+}
+FEW_BLOCKS_OPEN = {
+    "l2_hit_rate": "few blocks run at once, some request the same sectors, and the hit rate varies between runs"
+}
+COPIES_OPEN = {"shared_store_wavefronts": "ncu does not count the stores of `cp.async`"}
 STEPS = {  # operation, ladder and slug of a kernel: the counters that are not compared, each with the reason
     ("gemm", "fp32", "register_tile"): FEW_BLOCKS_OPEN,
     ("gemm", "fp32", "tuned"): COPIES_OPEN,
@@ -45,7 +49,7 @@ STEPS = {  # operation, ladder and slug of a kernel: the counters that are not c
     ("norm", "channels_last", "in_registers"): FLOPS_OPEN,
     ("norm", "batch_backward", "masked_again"): FLOPS_OPEN,
     ("norm", "rows", "three_reads"): FLOPS_OPEN
-    | {"l2_hit_rate": "rows ask for a weight while it is still on its way for another one, and ncu counts no hit"},
+    | {"l2_hit_rate": "rows request a weight while another row's load is in flight, which ncu does not count as a hit"},
     ("norm", "rows_backward", "split"): {},
     ("softmax", "forward", "online"): FLOPS_OPEN,
     ("softmax", "backward", "fused"): {},
@@ -55,9 +59,7 @@ STEPS = {  # operation, ladder and slug of a kernel: the counters that are not c
     ("conv", "direct", "halo"): {},
     ("conv", "im2col", "batch"): {},
     ("conv", "implicit_gemm", "magic"): L2_PAIRS,
-    ("conv", "winograd", "f2x2"): {
-        "flops": "the compiler leaves out what the zeros and ones of the constant matrices multiply"
-    },
+    ("conv", "winograd", "f2x2"): {"flops": "the compiler drops products with the zeros and ones of constant matrices"},
     ("conv", "fft", "tiled"): {"flops": "a product that is added and subtracted becomes two fused multiply-adds"},
 }
 PROBLEMS = {  # for steps whose `roofline_problem` is too small

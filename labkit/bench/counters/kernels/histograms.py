@@ -32,7 +32,7 @@ def _arguments():
     return integers(ELEMENTS, BINS, np.uint8), zeros(BINS, dtype=np.int32)
 
 
-REPEATED = {"global_atomic_sectors": "how L2 takes a warp's atomics apart that repeat an element is not published"}
+REPEATED = {"global_atomic_sectors": "NVIDIA does not publish how L2 splits a warp's atomics on repeated elements"}
 LAUNCHES = (
     per_element(histogram_global, ELEMENTS, _arguments, left_open=L2_PAIRS | REPEATED),
     Launch(histogram_shared, 256, BLOCK_THREADS, _arguments, problem=str(ELEMENTS), left_open=L2_PAIRS),

@@ -37,7 +37,7 @@ class Launch:
 
 
 L2_PAIRS = {
-    "l2_hit_rate": "L2 fetches sectors in pairs, and neighbouring warps share one: what hits hangs on which came first"
+    "l2_hit_rate": "L2 fetches sectors in pairs that neighbouring warps share: what hits depends on which came first"
 }
 
 
