@@ -62,7 +62,7 @@ EXERCISE = Exercise(
     task="- **Given**: x and y are flat, as memory is: images of C/V x pixels x V, one after the other. "
     "V is 1 in NCHW, C in NHWC, and 4 or 32 in NCHW_VECT_C. bias has C elements. The kernel is right for NCHW.\n"
     "- **Change** it so that it adds to each element of x the bias of its channel, in any layout. Padding stays 0.\n"
-    "- **Limits**: a thread per element, at the element's own place; 128 per block.\n"
+    "- **Limits**: a thread per element, at the element's own place; 128 per block; no float64.\n"
     "- **Sizes**: any number of images, channels and pixels; V need not divide C.",
     points=3,
     function="add_bias",
