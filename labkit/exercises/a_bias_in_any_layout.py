@@ -67,7 +67,12 @@ EXERCISE = Exercise(
     points=3,
     function="add_bias",
     make_launch=make_launch,
-    sizes=((2, 5, 33, 1), (2, 6, 33, ALL_CHANNELS), (2, 6, 21, 4)),  # images, C, pixels, V
+    sizes=(
+        (2, 5, 33, 1),
+        (2, 6, 33, ALL_CHANNELS),
+        (2, 6, 21, 4),
+        (2, 3, 41, 1),  # 41 times the float32 nearest to 1/41 is less than 1
+    ),  # images, C, pixels, V
     random_sizes=(
         ((1, 3), range(33, 60), range(5, 30), (4, 32)),
         ((2, 4), range(3, 40), range(17, 40), (ALL_CHANNELS,)),

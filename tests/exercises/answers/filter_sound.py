@@ -118,6 +118,10 @@ RIGHT = (
 )
 
 WRONG = (
+    wrong(
+        "a rounded reciprocal",
+        (_TAP, "c = int(np.float32(start + down) * (np.float32(1) / np.float32(L)))\n        l = start + down - c * L"),
+    ),
     wrong("hops of up to the length of a filter", ("t * hop + l", "t * min(hop, L) + l")),
     wrong("the taps that are published", ("range(0, C * L, TILE)", "range(0, min(C * L, 48), TILE)")),
     wrong("whole tiles of taps", ("range(0, C * L, TILE)", "range(0, max(C * L // TILE, 1) * TILE, TILE)")),
