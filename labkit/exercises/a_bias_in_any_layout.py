@@ -62,12 +62,17 @@ EXERCISE = Exercise(
     task="- **Given**: x and y are flat, as memory is: images of C/V x pixels x V, one after the other. "
     "V is 1 in NCHW, C in NHWC, and 4 or 32 in NCHW_VECT_C. bias has C elements. The kernel is right for NCHW.\n"
     "- **Change** it so that it adds to each element of x the bias of its channel, in any layout. Padding stays 0.\n"
-    "- **Limits**: a thread per element, at the element's own place; 128 per block.\n"
+    "- **Limits**: a thread per element, at the element's own place; 128 per block; no float64.\n"
     "- **Sizes**: any number of images, channels and pixels; V need not divide C.",
     points=3,
     function="add_bias",
     make_launch=make_launch,
-    sizes=((2, 5, 33, 1), (2, 6, 33, ALL_CHANNELS), (2, 6, 21, 4)),  # images, C, pixels, V
+    sizes=(
+        (2, 5, 33, 1),
+        (2, 6, 33, ALL_CHANNELS),
+        (2, 6, 21, 4),
+        (2, 3, 41, 1),  # 41 times the float32 nearest to 1/41 is less than 1
+    ),  # images, C, pixels, V
     random_sizes=(
         ((1, 3), range(33, 60), range(5, 30), (4, 32)),
         ((2, 4), range(3, 40), range(17, 40), (ALL_CHANNELS,)),

@@ -10,6 +10,8 @@ from labkit.ladder import Expected
 WARP = 32
 SCALES = -28, 34  # powers of ten
 EXPONENTS = -36, 36  # of rows that span the whole range of float32
+LEAST = 1e-37
+GREAT = 2.5e38  # a length near the largest number of float32
 
 
 def make_launch(rng, rows, columns):
@@ -22,7 +24,9 @@ def make_launch(rng, rows, columns):
     X = np.where(rng.random((rows, 1)) < 0.3, normal * 10 ** rng.uniform(*EXPONENTS, X.shape), X)
     X[rng.random(X.shape) < 0.1] = 0
     X[rng.random(rows) < 0.2] = 0
-    X = X.astype(np.float32)
+    if rows > 5:
+        X[rows // 2] = normal[rows // 2] / np.linalg.norm(normal[rows // 2]) * np.float64(GREAT)
+    X = np.where(np.abs(X) < LEAST, 0, X).astype(np.float32)
     length = np.sqrt((X.astype(float) ** 2).sum(1))
 
     def expect_length(length):

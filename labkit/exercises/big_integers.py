@@ -106,7 +106,13 @@ EXERCISE = Exercise(
     points=4,
     function="big_product",
     make_launch=make_launch,
-    sizes=((5, 3, False), (40, 60, False), (1, 1, True), (33, 64, True)),  # digits of both numbers; all of them nines
+    sizes=(
+        (5, 3, False),
+        (40, 60, False),
+        (1, 1, True),
+        (33, 64, True),
+        (512, 512, True),  # the largest sums and carries
+    ),  # digits of both numbers; all of them nines
     random_sizes=(
         (range(100, 130), range(90, 126), (False,)),
         ((1, 2, 7), (200, 211), (False, True)),

@@ -5,6 +5,7 @@ from jaxtyping import Float32
 
 HEAD_DIM = 8
 SCORE_STEP, MAX_STEPS = 100, 9  # a query's scores are far from zero, by a multiple of the step
+FAR_STEPS, TIMES_FARTHER = 8, 5  # from this number of steps on they are this many times as far: thousands
 
 
 def random_queries_and_keys(
@@ -13,5 +14,6 @@ def random_queries_and_keys(
     """Draw halves, whose products add up exactly; a query's scores rise with the keys, fall or stay."""
     Q, K = rng.integers(-2, 3, (queries, HEAD_DIM)) / 2, rng.integers(-3, 4, (keys, HEAD_DIM)) / 2
     Q[:, 0], K[:, 0] = rng.integers(-2, 4, queries), np.arange(keys) * rng.integers(1, 4) // 4
-    Q[:, 1], K[:, 1] = rng.integers(-MAX_STEPS, MAX_STEPS + 1, queries), SCORE_STEP
+    steps = rng.integers(-MAX_STEPS, MAX_STEPS + 1, queries)
+    Q[:, 1], K[:, 1] = np.where(np.abs(steps) < FAR_STEPS, steps, TIMES_FARTHER * steps), SCORE_STEP
     return Q.astype(np.float32), K.astype(np.float32)

@@ -80,7 +80,7 @@ EXERCISE = Exercise(
     "channel, and each thread goes down the rows of one column.\n"
     "- **Make** it three passes.\n"
     "- **Limits**: each element of x and of z is loaded once, each element of y is stored once; a thread loads the "
-    "four numbers of its channel once.\n"
+    "four numbers of its channel once; no float64.\n"
     "- **Sizes**: any number of rows and channels.",
     points=2,
     function="end_of_block",

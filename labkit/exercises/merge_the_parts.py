@@ -10,6 +10,7 @@ from labkit.table import count_text
 
 BLOCK, WARP = (64,), 32
 MAX_LOGIT = 1e4
+LEAST_LOGIT = -1e37
 MAX_SUM = 200.0
 EMPTY_SHARE = 0.25  # of the parts
 
@@ -20,6 +21,7 @@ def make_launch(rng, parts, rows):
     spread = rng.random(rows) < 0.3  # rows with maxima of all sizes
     maxima = np.where(spread, rng.uniform(-MAX_LOGIT, MAX_LOGIT, maxima.shape), maxima)
     maxima = np.where(rng.random(rows) < 0.3, np.sort(maxima, 0), maxima).astype(np.float32)
+    maxima[:, rows // 2] = LEAST_LOGIT if rows > 5 else maxima[:, rows // 2]
     totals = np.exp(rng.uniform(0, np.log(MAX_SUM), (parts, rows))).astype(np.float32)
     totals[rng.random(totals.shape) < 0.2] = 1  # parts of one logit
     empty = (rng.random((parts, rows)) < EMPTY_SHARE) & (np.arange(parts)[:, None] != rng.integers(parts, size=rows))

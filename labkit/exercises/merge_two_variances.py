@@ -83,7 +83,7 @@ EXERCISE = Exercise(
     "is the sum of their squared distances from that mean. The kernel is right if all parts have one mean, and equally "
     "many values.\n"
     "- **Write** the mean and the variance of all values of each channel.\n"
-    "- **Limits**: one thread per channel; each number is loaded once.\n"
+    "- **Limits**: one thread per channel; each number is loaded once; no float64.\n"
     "- **Sizes**: any number of parts. Some are empty, and the numbers stored for them mean nothing: NaN, too. Many "
     "means are thousands of spreads from zero.",
     points=3,

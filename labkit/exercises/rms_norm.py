@@ -64,8 +64,8 @@ EXERCISE = Exercise(
     title="RMSNorm",
     task="- **Given**: x, a weight per column, and eps. Language models normalise rows, and often without the mean.\n"
     "- **Write** y = x / sqrt(mean of the row's x * x, plus eps) * weight (Zhang and Sennrich, 2019).\n"
-    "- **Limits**: a block of 128 threads per row; each element of x is loaded once. Dynamic shared memory has room "
-    "for the row and 32 numbers more.\n"
+    "- **Limits**: a block of 128 threads per row; each element of x is loaded once; no float64. Dynamic shared "
+    "memory has room for the row and 32 numbers more.\n"
     "- **Sizes**: any number of rows of any length.",
     points=4,
     function="rms_norm",

@@ -58,7 +58,7 @@ EXERCISE = Exercise(
     "tens of thousands of spreads from zero.\n"
     "- **Fix** it, still in one pass.\n"
     "- **Limits**: one warp per row; each element is loaded once, and besides these one element of each row by each "
-    "lane.\n"
+    "lane; no float64.\n"
     "- **Sizes**: any number of rows of any length.",
     points=3,
     function="covariance",

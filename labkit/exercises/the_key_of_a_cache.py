@@ -41,6 +41,10 @@ OTHER_PROBLEMS = (  # what may change, so that BASE becomes another problem
     *({"limit_bytes": limit_bytes} for limit_bytes in (None, *LIMITS_BYTES)),
     *({"gpu": gpu} for gpu in GPUS),
 )
+OTHER_PAIRS = (  # pairs that differ in more than one field
+    ({"x": (8, 16, 5, 5), "w": (32, 16, 3, 3)}, {"x": (32, 16, 3, 3), "w": (8, 16, 5, 5)}),  # x and w exchanged
+    ({"w": (32, 16, 3, 5)}, {"x": (8, 12, 16, 16), "w": (32, 3, 5, 16), "layout": "NHWC"}),  # one problem, two layouts
+)
 STREAMS = 0, 1, 2, 7, 99, 2**20, 2**46 + 4096  # some are numbers, some addresses
 # A key might multiply a size by one of these, and add the next size.
 CARRIES = 2, 3, 4, 5, 8, 10, 16, 32, 64, 100, 128, 256, 512, 1000, 1024, 4096, 10**4, 2**16, 10**5, 10**6
@@ -56,6 +60,7 @@ def make_launch(rng, count):
     """Ask for calls with small differences (count 0), or for random ones, some of which are the same problem."""
     if count == 0:
         calls = [BASE, *(BASE._replace(**change) for change in (*SAME_PROBLEM, *OTHER_PROBLEMS))]
+        calls += [BASE._replace(**change) for pair in OTHER_PAIRS for change in pair]
         for layout, neighbours in NEIGHBOURS.items():
             base = BASE._replace(layout=layout)
             calls += [call for pair in neighbours for n in CARRIES for call in make_carried_pair(base, *pair, carry=n)]

@@ -9,6 +9,7 @@ from labkit.ladder import Expected
 
 BLOCK, WARP = (64,), 32
 MAX_LOGIT = 1e4
+SMALL_SHARE = -12.5  # a logit whose exponential counts only together with others
 
 
 def make_launch(rng, rows, columns):
@@ -18,6 +19,9 @@ def make_launch(rng, rows, columns):
     x = np.where(rng.random(columns) < 0.3, rng.uniform(-MAX_LOGIT, MAX_LOGIT, x.shape), x).astype(np.float32)
     masked = rng.random((rows, columns)) < rng.choice((0, 0.1, 0.5), columns)
     masked |= np.arange(rows)[:, None] < np.where(rng.random(columns) < 0.2, rng.integers(1, rows + 1, columns), 0)
+    if columns > 5 and rows > 5:  # one logit of 0, and many far below it
+        x[:, columns // 2], masked[:, columns // 2] = SMALL_SHARE, False
+        x[rows // 2, columns // 2] = 0
     x[masked] = -np.inf
     all_masked = masked.all(0)
     col_max = np.where(all_masked, 0, x.max(0)).astype(float)

@@ -94,6 +94,7 @@ EXERCISE = Exercise(
         (5, 120, 3, 1),
         (40, 60, 0, 5),
         (1, 1, 0, 1),
+        (40, 250, 3, 150),
     ),
     random_sizes=(
         (range(33, 100, 3), range(60, 160, 7), range(30), range(1, 50)),

@@ -51,7 +51,12 @@ EXERCISE = Exercise(
     points=2,
     function="lower",
     make_launch=make_launch,
-    sizes=((2, 3, 4, 6, 3, 2, 1), (3, 5, 3, 2, 1, 4, 2), (1, 1, 2, 7, 5, 3, 3)),  # N, C, P, Q, R, S, stride
+    sizes=(
+        (2, 3, 4, 6, 3, 2, 1),
+        (3, 5, 3, 2, 1, 4, 2),
+        (1, 1, 2, 7, 5, 3, 3),
+        (2, 2, 5, 11, 2, 1, 1),  # 55 times the float32 nearest to 1/55 is less than 1
+    ),  # N, C, P, Q, R, S, stride
     random_sizes=(
         ((2, 3), range(3, 7), range(3, 8), range(4, 9), (2, 3), (3, 4, 5), (1, 2)),
         (Above(4), (2, 3), (1, 2, 3), Above(7), (1, 2), Above(4), (1,)),

@@ -48,6 +48,7 @@ CASES = (  # a ranking, and the limit of workspace in bytes
     ((Candidate("large", 0.25, 900 * MB), GEMM, Candidate("implicit", 1.5, 0)), 4 * MB),
     ((Candidate("slow", 2000.0, 1), Candidate("slower", 3000.0, 1)), 1),
     ((Candidate("a", 1.0, 7), Candidate("b", 1.0, 7)), None),
+    ((Candidate("timer too coarse", 0.0, 0), DIRECT), None),
 )
 
 

@@ -112,6 +112,10 @@ def add_bias(x, bias, y, V, pixels):
 )
 
 WRONG = (
+    wrong(
+        "a rounded reciprocal",
+        ("i // (pixels * V) %", "int(np.float32(i) * (np.float32(1) / np.float32(pixels * V))) %"),
+    ),
     wrong("vectors of at most 4", ("i % V", "i % min(V, 4)")),
     wrong("one image of NCHW", ("% groups * V", "% (groups if V > 1 else C + i) * V")),
     wrong(

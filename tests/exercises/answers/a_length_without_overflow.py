@@ -242,6 +242,7 @@ def length(X, result):
 )
 
 WRONG = (
+    wrong("a length below 1e38", ("largest * sqrt(total)", "sqrt(largest * total) * sqrt(largest)")),
     wrong("the columns that are published", ("range(lane, X.shape[1], 32)", "range(lane, min(X.shape[1], 200), 32)")),
     wrong("whole warps of columns", ("range(lane, X.shape[1], 32)", "range(lane, X.shape[1] // 32 * 32, 32)")),
     wrong("rows that are published", ("row, lane = cuda.blockIdx.x,", "row, lane = cuda.blockIdx.x % 20,")),

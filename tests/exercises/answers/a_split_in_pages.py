@@ -113,6 +113,14 @@ RIGHT = (
 )
 
 WRONG = (
+    wrong(
+        "scores above -1,000",
+        (
+            "row_max, row_sum = np.float32(-np.inf), np.float32(0)",
+            "row_max, row_sum = np.float32(-1000), np.float32(0)",
+        ),
+        ("found = part_max > np.float32(-np.inf)", "found = end > part * KEYS"),
+    ),
     wrong("the lengths that are published", ("lengths[sequence])", "min(lengths[sequence], 200))")),
     wrong("five sequences", ("table[sequence, key", "table[sequence % 5, key")),
     wrong(

@@ -193,6 +193,14 @@ RIGHT = (
 )
 
 WRONG = (
+    wrong("carries below ten thousand", ("carry //= 10", "carry = min(carry // 10, 999)")),
+    wrong(
+        "sums of 16 bits",
+        (
+            "carry += int(im[k] / np.float32(2 * points) + np.float32(0.5))",
+            "carry += (int(im[k] / np.float32(2 * points) + np.float32(0.5)) + 32768) % 65536 - 32768",
+        ),
+    ),
     wrong("carries of one digit", ("carry //= 10", "carry = carry // 10 % 10")),
     wrong("carries below a thousand", ("carry //= 10", "carry = min(carry // 10, 99)")),
     wrong("no nine", ("re[k] = a[k] if", "re[k] = min(a[k], 8) if")),

@@ -97,6 +97,13 @@ VARIANTS = (
 
 RIGHT = (
     right(
+        "taps counted over channels first, in both tiles",
+        ("c, l = (start + across) // L, (start + across) % L", "l, c = (start + across) // C, (start + across) % C"),
+        ("w[k, c, l] if k < K and c < C", "w[k, c, l] if k < K and l < L"),
+        (_TAP, "l, c = (start + down) // C, (start + down) % C"),
+        (_SAMPLE, "x[c, t * hop + l] if t < y.shape[1] and l < L else zero"),
+    ),
+    right(
         "a tile that is padded",
         ("x_tile = cuda.shared.array((TILE, TILE)", "x_tile = cuda.shared.array((TILE, 17)"),
     ),
@@ -111,6 +118,11 @@ RIGHT = (
 )
 
 WRONG = (
+    wrong(
+        "a rounded reciprocal",
+        (_TAP, "c = int(np.float32(start + down) * (np.float32(1) / np.float32(L)))\n        l = start + down - c * L"),
+    ),
+    wrong("hops of up to the length of a filter", ("t * hop + l", "t * min(hop, L) + l")),
     wrong("the taps that are published", ("range(0, C * L, TILE)", "range(0, min(C * L, 48), TILE)")),
     wrong("whole tiles of taps", ("range(0, C * L, TILE)", "range(0, max(C * L // TILE, 1) * TILE, TILE)")),
     wrong("the outputs that are published", ("if k < K and t < y.shape[1]:", "if k < K and t < min(y.shape[1], 70):")),

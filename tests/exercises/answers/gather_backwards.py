@@ -85,6 +85,10 @@ RIGHT = (
 )
 
 WRONG = (
+    wrong(
+        "a rounded reciprocal",
+        ("h, col = hw // W, hw % W", "h = int(np.float32(hw) * (np.float32(1) / np.float32(W)))\n    col = hw - h * W"),
+    ),
     wrong("strides of 1 and 2", ("below % stride == 0", "below % min(stride, 2) == 0")),
     wrong("the filters that are published", ("k < K and was_used", "k < min(K, 4) and was_used")),
     wrong("square filters", ("(start + y) // S % R, (start + y) % S", "(start + y) // R % R, (start + y) % R")),

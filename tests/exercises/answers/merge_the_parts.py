@@ -83,6 +83,8 @@ VARIANTS = (
     ),
     Answer("the sum in float64", "budget", (("m, s = np.float32(0), np.float32(0)", "m, s = np.float32(0), 0.0"),)),
     Answer("no guard", "bounds", (("if r < maximum.size:", "if True:"),)),
+    Answer("a first maximum of -1e4", "result", cell=_LEAST.replace("FIRST", "-1e4")),
+    Answer("a first maximum of -1e30", "result", cell=_LEAST.replace("FIRST", "-1e30")),
     Answer("a first maximum below all", "solved", cell=_LEAST.replace("FIRST", "-3e38")),
     Answer("a first maximum of minus infinity", "solved", cell=_LEAST.replace("FIRST", "-np.inf")),
 )

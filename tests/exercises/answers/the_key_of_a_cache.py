@@ -72,6 +72,16 @@ RIGHT = (
 )
 
 WRONG = (
+    wrong("a set", (_RETURNED, f"return frozenset((call.x, call.w, stride, padding, {_END}))")),
+    wrong(
+        "shapes in one order, without the layout",
+        (
+            _RETURNED,
+            "(n, a, b, c), (k, d, e, f) = call.x, call.w\n"
+            "    if call.layout == 'NHWC':\n        a, b, c, d, e, f = c, a, b, f, d, e\n"
+            "    return n, a, b, c, k, d, e, f, stride, padding, call.format, call.limit_bytes, call.gpu",
+        ),
+    ),
     wrong("texts joined without a comma", ("return call.x", "return ''.join(map(str, call.x))")),
     wrong("the pixels of an image", ("return call.x", "return call.x[:2], call.x[2] * call.x[3]")),
     wrong("the taps of a filter", ("call.w, stride", "call.w[0], call.w[2] * call.w[3], stride")),

@@ -206,6 +206,10 @@ def log_sum_exp(x, result):
 
 WRONG = (
     wrong(
+        "no small exponentials",
+        ("            else:\n", "            elif value > maximum - np.float32(12):\n"),
+    ),
+    wrong(
         "relative to the first logit", ("if value > maximum:", "if value > maximum and maximum < np.float32(-2e38):")
     ),
     wrong("the columns that are published", ("if c < result.size:", "if c < min(result.size, 80):")),

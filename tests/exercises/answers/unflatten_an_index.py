@@ -63,6 +63,10 @@ RIGHT = (
 )
 
 WRONG = (
+    wrong(
+        "a rounded reciprocal",
+        ("npq // (P * Q), npq", "int(np.float32(npq) * (np.float32(1) / np.float32(P * Q))), npq"),
+    ),
     wrong("no more than two images", ("npq // (P * Q), npq", "min(npq // (P * Q), 2), npq")),
     wrong("no more than five channels", ("rsc // C % S, rsc % C", "rsc // C % S, min(rsc % C, 4)")),
     wrong("square outputs", ("npq // Q % P, npq % Q", "npq // P % P, npq % P")),

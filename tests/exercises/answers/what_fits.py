@@ -63,6 +63,7 @@ def fitting(rows, limit_bytes):
 )
 
 RIGHT = (
+    right("what has a time applies", ("row.reason or", "row.time_ms is None or")),
     right(
         "min over a filter",
         (
@@ -137,6 +138,7 @@ def fitting(rows, limit_bytes):
 )
 
 WRONG = (
+    wrong("no time at all", ("row.reason or", "row.reason or not row.time_ms or")),
     wrong("times below a second", ("best is None or", "best is None and row.time_ms < 100 or best is not None and")),
     wrong("at least some workspace", ("row.reason or", "row.reason or row.workspace_bytes == 0 or")),
     wrong("a limit of one byte more", ("row.workspace_bytes > limit_bytes", "row.workspace_bytes > limit_bytes + 1")),
