@@ -6,12 +6,13 @@ import sys
 
 import numpy as np
 
-from labkit import cuda, ptx
+from labkit import cuda
 from labkit.checking.compare import find_wrong_output
 from labkit.checking.exercise import Launch
 from labkit.checking.source import python_function, run_cell
 from labkit.exercises import exercise
 from labkit.ptx.capabilities import can_run
+from labkit.ptx.tensor_copies import TensorMap
 
 
 def main():
@@ -37,8 +38,8 @@ def main():
 
 def _to_device(argument):
     """Return an argument as a launch on the GPU takes it: arrays there, and maps of arrays there."""
-    if isinstance(argument, ptx.TensorMap):
-        return ptx.TensorMap(cuda.to_device(argument.array), argument.box)
+    if isinstance(argument, TensorMap):
+        return TensorMap(cuda.to_device(argument.array), argument.box)
     return cuda.to_device(argument) if isinstance(argument, np.ndarray) else argument
 
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from labkit import ptx
 from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import BARRIERS, EXPOSED_LOADS, LOCAL_NUMBERS, SHARED_BYTES, STORING_THREADS
 from labkit.exercises.problems import random_matrix
 from labkit.ladder import Expected
+from labkit.ptx.tensor_copies import TensorMap
 from labkit.table import count_text
 
 ROWS, COLUMNS, WARP = 8, 32, 32  # of a box; threads per warp
@@ -34,7 +34,7 @@ def make_launch(rng, jobs, longest, blocks):
 
     return Launch(
         label=f"{count_text(jobs, 'job')} of up to {count_text(longest, 'tile')}, {count_text(blocks, 'block')}",
-        args=(ptx.TensorMap(A, (ROWS, COLUMNS)), begins.astype(np.int32), unwritten_array((jobs, width))),
+        args=(TensorMap(A, (ROWS, COLUMNS)), begins.astype(np.int32), unwritten_array((jobs, width))),
         outputs=expect_largest(),
         grid=(blocks,),
         block=(WARP, 1 + CONSUMERS),
