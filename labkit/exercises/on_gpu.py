@@ -3,6 +3,7 @@
 import inspect
 import json
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +37,7 @@ def main():
     print(json.dumps(None))
 
 
-def _to_device(argument):
+def _to_device(argument: Any) -> Any:
     """Return an argument as a launch on the GPU takes it: arrays there, and maps of arrays there."""
     if isinstance(argument, TensorMap):
         return TensorMap(cuda.to_device(argument.array), argument.box)
