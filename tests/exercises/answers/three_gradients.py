@@ -100,7 +100,7 @@ VARIANTS = (
         (("range(b, rows, cuda.gridDim.x)", "range(b, rows, 2 * cuda.gridDim.x)"),),
     ),
     Answer(
-        "two arrays that take turns",
+        "two arrays, used alternately",
         "solved",
         (
             ("cuda.shared.array((2, 32), np.float32)", "cuda.shared.array((2, 2, 32), np.float32)"),
