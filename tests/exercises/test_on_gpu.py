@@ -1,11 +1,15 @@
 """The process that runs a kernel on the GPU; here it runs in the simulator, which takes the same road."""
 
+import io
+import json
+from types import SimpleNamespace
+
 import pytest
 from exercise_cells import cell, function
 from sampling import sampled
 
 from labkit.checking.on_gpu import judge_on_gpu
-from labkit.exercises import check, exercise, exercise_ids
+from labkit.exercises import check, exercise, exercise_ids, on_gpu
 
 KERNELS = [id for id in exercise_ids() if exercise(id).machine == "gpu"]
 
@@ -58,3 +62,14 @@ def test_a_process_that_does_not_end_in_time_is_killed():
     verdict = judge_on_gpu(exercise("write-saxpy"), kernel, check("write-saxpy", kernel), seed=1, timeout_s=0.01)
     assert not verdict.passed
     assert "did not come to an end within 0.01 s" in verdict.message
+
+
+@pytest.mark.parametrize(("capability", "is_run"), [((8, 0), False), ((9, 0), True)])
+def test_a_gpu_without_the_instructions_runs_nothing(monkeypatch, capsys, capability, is_run):
+    text = cell("the-ring-goes-on").replace("np.float32(-np.inf)", "np.float32(0)")
+    task = {"exercise": "the-ring-goes-on", "function": "largest_of_jobs", "constants": {}, "seed": 1}
+    task["text"] = "import numpy as np\nfrom labkit import cuda, ptx\n" + text
+    monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(task)))
+    monkeypatch.setattr(on_gpu.cuda, "get_current_device", lambda: SimpleNamespace(compute_capability=capability))
+    on_gpu.main()
+    assert (json.loads(capsys.readouterr().out) is not None) == is_run
