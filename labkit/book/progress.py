@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
+import nbformat
+
 from labkit import places
-from labkit.book.contents import source, title_of
 from labkit.exercises import chapter_of, exercise, known_ids
-from labkit.exercises.contents import Chapter, book_contents, retired_exercises
+from labkit.exercises.contents import Chapter, book_contents
 from labkit.exercises.progress import read
 from labkit.table import count_text
 
@@ -30,8 +31,9 @@ class Progress:
 
     @property
     def ids(self) -> list[str]:
-        """The exercises that count, in the book's order."""
-        return [id for id in known_ids() if id not in retired_exercises() or self.state(id) == SOLVED]
+        """The exercises that count, in the book's order: those of the chapters that are here, and all solved ones."""
+        here = {id for chapter in _chapters() for id in chapter.exercises}
+        return [id for id in known_ids() if id in here or self.state(id) == SOLVED]
 
     @property
     def sentence(self) -> str:
@@ -65,14 +67,14 @@ class Progress:
 
     def _row(self, chapter: Chapter):
         ids = self._ids_of(chapter)
-        title = escape(title_of(source(places.folder("notebooks"), chapter.slug)))
+        title = _notebook(chapter).cells[0].source.partition("# ")[2].partition("\n")[0]
         marks = " ".join(
             f'<span title="{escape(exercise(id).title)}: {self.state(id)}">{_MARKS[self.state(id)]}</span>'
             for id in ids
         )
         points = sum(self.points.get(id, 0) for id in ids)
         out_of = sum(exercise(id).points for id in ids)
-        link = f'<a href="{chapter.name}.ipynb">{chapter.number} · {title}</a>'
+        link = f'<a href="{chapter.name}.ipynb">{escape(title)}</a>'
         cells = link, marks, f"{points} of {out_of}"
         return "<tr>" + "".join(f'<td style="text-align:left">{cell}</td>' for cell in cells) + "</tr>"
 
@@ -83,4 +85,13 @@ def progress(folder: Path | None = None) -> Progress:
 
 
 def _chapters():
-    return [chapter for chapter in book_contents().chapters if chapter.exercises]
+    return [chapter for chapter in book_contents().chapters if chapter.exercises and _path(chapter).is_file()]
+
+
+def _path(chapter: Chapter):
+    """Return the path of its blank notebook, which a release has of its own chapters alone."""
+    return places.folder("notebooks") / f"{chapter.name}.ipynb"
+
+
+def _notebook(chapter: Chapter):
+    return nbformat.read(_path(chapter), as_version=4)

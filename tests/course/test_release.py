@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+import sys
 
 import nbformat
 import pytest
@@ -189,3 +190,15 @@ def test_outside_of_a_release_there_is_nothing_to_check():
         result = invoke(command)
         assert result.exit_code == 1
         assert "this folder is not a release" in result.output
+
+
+def test_the_progress_in_a_release_is_that_of_its_chapters(tmp_path):
+    for name, content in release_files("03", "hw1")[1].items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    show = "from labkit.book import progress; print(progress()._repr_html_())"
+    shown = subprocess.run([sys.executable, "-c", show], cwd=tmp_path, capture_output=True, text=True)
+    count = len(exercise_ids("tiled-gemm"))
+    assert f"0 of {count} exercises solved" in shown.stdout, shown.stderr
+    assert f'href="{TILED}.ipynb">03 · ' in shown.stdout and "04 · " not in shown.stdout

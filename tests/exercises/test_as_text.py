@@ -67,7 +67,7 @@ def test_a_constant_of_another_cell_is_named_with_the_line_to_write():
     assert "<code>ZERO = np.float32(0.0)</code>" in verdict._repr_html_()
 
 
-def test_a_name_that_the_cell_imports_in_vain_is_said_to_be_imported():
+def test_a_name_that_only_the_cell_imports_is_said_to_be_imported():
     text = "from sys import maxsize\n\n\n" + cell("write-saxpy").replace("+ y[i]", "+ y[i] + 0 * maxsize")
     problem = checked("write-saxpy", text).grading_problem
     assert "`maxsize` is not defined: the cell imports it from where grading imports nothing" in problem
