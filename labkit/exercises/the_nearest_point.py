@@ -15,7 +15,7 @@ NEAREST, FARTHEST = 30, 99  # coordinates of Q, so that a ghost at the origin is
 
 def make_launch(rng, M, N, away=0):
     Q = (rng.integers(NEAREST, FARTHEST + 1, (2, N)) * rng.choice((-1, 1), (2, N))).astype(np.float32)
-    Q += np.float32([[away], [-away]])
+    Q += np.array([[away], [-away]], np.float32)
     P = rng.integers(-FARTHEST, FARTHEST + 1, (2, M)).astype(np.float32)
     close = rng.random(M) < 0.5
     P[:, close] = Q[:, rng.integers(N, size=close.sum())] + rng.integers(-2, 3, (2, close.sum()))

@@ -50,7 +50,7 @@ def make_launch(rng, jobs, longest, blocks):
             Budget(
                 EXPOSED_LOADS,
                 -(-50 * (total + blocks) // max(total, 1)),
-                "those of every second tile: a ring of two stages is filled again while it is used",
+                "every second tile: a ring of two stages is filled while it is used",
             ),
             Budget(BARRIERS, blocks, "one per block, after its mbarriers are set up"),
             Budget(LOCAL_NUMBERS, ROWS, "those of a column of a tile"),

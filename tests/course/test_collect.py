@@ -184,7 +184,7 @@ def test_a_commit_whose_time_is_none_costs_nobody_anything(repository, class_of,
     forged = git(tmp_path / "eve.git", "hash-object", "-t", "commit", "-w", "--literally", "--stdin", given=raw)
     git(tmp_path / "eve.git", "update-ref", "refs/heads/main", forged)
     rows = class_of("eve", "ada")
-    assert rows["eve"].committed == "" and "no time that can be read" in rows["eve"].problem
+    assert rows["eve"].committed == "" and "cannot be read" in rows["eve"].problem
     assert rows["eve"].notebooks == rows["ada"].notebooks == 1
     assert {row.student: row.time is None for row in rows.values()} == {"eve": True, "ada": False}
 

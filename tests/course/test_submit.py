@@ -123,7 +123,7 @@ def test_nothing_changed_is_said_before_anything_is_checked(work, remote):
 
 def test_a_folder_that_is_no_repository(tmp_path):
     (tmp_path / "plain").mkdir()
-    with pytest.raises(CourseError, match="no git repository; clone the one"):
+    with pytest.raises(CourseError, match="is not a git repository; clone the one"):
         require_work(tmp_path / "plain")
 
 

@@ -51,9 +51,9 @@ def repeat_first(order):
     ("source", "is_equal", "other", "outcome"),
     [
         (THROUGH_ORDER, True, swap, ""),
-        (ONE_ORDER, True, swap, "In a second run, with another `order`, y came out wrong: go by `order`."),
+        (ONE_ORDER, True, swap, "In a second run, with another `order`, y came out wrong. Go by `order`."),
         (THROUGH_ORDER, False, repeat_first, ""),
-        (NO_ORDER, False, repeat_first, "In a second run, with another `order`, y came out as before: go by `order`."),
+        (NO_ORDER, False, repeat_first, "In a second run, with another `order`, y came out as before. Go by `order`."),
     ],
 )
 def test_another_value_of_an_input(source, is_equal, other, outcome):

@@ -122,7 +122,7 @@ def test_a_half_written_element_is_uninitialised():
     ("body", "message"),
     [
         ("v = x[::2].view(np.int32)\nout[i] = v[i]", "without gaps"),
-        ("v = grid[0, :3].view(np.float64)\nout[i] = v[0]", "does not hold a whole number"),
+        ("v = grid[0, :3].view(np.float64)\nout[i] = v[0]", "holds no whole number"),
         ("v = grid[0, 1:3].view(np.float64)\nout[i] = v[0]", "begins between two elements"),
         ("out[i] = x[i].view(np.int32)", "a number as another type of its size"),
         ("out[i] = x.imag[i]", "its `.imag` is 0"),
