@@ -216,6 +216,7 @@ def leave_a_chapter_empty(course):
     (course / "source" / "second.md").write_text("")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("fault", "told"),
     [

@@ -40,11 +40,13 @@ def verdicts(id, case):
 
 
 @pytest.mark.parametrize(("id", "case"), cases("SHORTCUTS", 30))
+@pytest.mark.sample(20)
 def test_a_shortcut_is_refused(id, case):
     assert not find_wrong_verdict(case, verdicts(id, case))
 
 
 @pytest.mark.parametrize(("id", "case"), cases("WRONG", 30))
+@pytest.mark.sample(20)
 def test_a_wrong_kernel_is_refused(id, case):
     assert not find_wrong_verdict(case, verdicts(id, case))
 

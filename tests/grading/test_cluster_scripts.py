@@ -145,6 +145,7 @@ def test_the_image_is_made_by_the_commands_of_the_workflow():
         assert command in steps
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("cluster", ["slurm", "kubernetes"])
 def test_a_cluster_grades_as_one_machine_does(shell, students, tmp_path, cluster):
     expected = grade([students], tmp_path / "whole", seed=7)

@@ -29,6 +29,7 @@ def graded(tmp_path_factory):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("width", [320, 1200])
 def test_a_page_fits_its_screen_and_can_be_read(graded, scheme, width):
     from playwright.sync_api import sync_playwright

@@ -45,6 +45,7 @@ def tasks_of(worker):
     return sorted(file for batch in worker.batches for file in batch)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("count", [1, 2, 4, 9])
 def test_shards_together_are_the_whole(worker, students, tmp_path, count):
     whole = grade([students], tmp_path / "whole", seed=5)
