@@ -13,7 +13,7 @@ from labkit.checking.pattern import describe, describe_extent, draw
 from labkit.checking.unwritten import is_computed_from_unwritten, is_unwritten
 from labkit.ladder import Expected
 
-SMALL_ERROR = 1e-3  # of the largest value: that of a rounding, not of a wrong term
+SMALL_ERROR = 2**-11  # relative, that of rounding to float16: not of a wrong term
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def _explain_values(name, output, expected, wrong, first) -> list[str]:
     are_small = errors < SMALL_ERROR * values  # near 0, a sum of large terms may lose more
     shown_is_small = bool(are_small[0]) and are_small.mean() > 0.5 and bool((errors < SMALL_ERROR * largest).all())
     if np.issubdtype(output.dtype, np.floating) and shown_is_small:
-        return ["The errors are below 0.1%: look for a value that is rounded too early, or for a small term."]
+        return ["The errors are below 0.05%: look for a value that is rounded too early, or for a small term."]
     return _explain_ratio(output, expected)
 
 

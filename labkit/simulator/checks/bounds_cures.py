@@ -53,7 +53,11 @@ def cure_outside(launch, site, array, shape, axis, position, index, lanes) -> st
     if array.space == "shared":
         return f"Make {array.name} as large as the block needs, or guard the access, for instance {guard}."
     own = _cure_of_loop_or_guard(launch, site, indices[axis], limit, shape[axis]) if position[axis] >= 0 else ""
-    return own or f"Guard the access, for instance {guard}."
+    if own:
+        return own
+    if len({node.id for node in ast.walk(indices[axis]) if isinstance(node, ast.Name)}) > 1:  # it may itself be wrong
+        return f"Is `{written}` the index that you mean? If so, guard the access, for instance {guard}."
+    return f"Guard the access, for instance {guard}."
 
 
 def _cure_of_loop_or_guard(launch, site, index, limit, length):

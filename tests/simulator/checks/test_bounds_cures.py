@@ -15,6 +15,8 @@ GUARDS = {
     "x[2:][i]": "Guard the access, for instance `if i < x[2:].size:`.",
     "A[i][0]": "Guard the access, for instance `if i < A.shape[0]:`.",
     "A[0, i // 2 + i // 2]": "Guard the access, for instance `if i // 2 + i // 2 < A.shape[1]:`.",
+    "x[i + i // 4 * two]": "Is `i + i // 4 * two` the index that you mean? If so, guard the access, for instance "
+    "`if i + i // 4 * two < x.size:`.",
     "p[i].id": "Guard the access, for instance `if i < p.size:`.",
     'p["at"][0, i]': "Guard the access, for instance `if i < 3:`.",
     "own[i % 3]": "Guard the access, for instance `if i % 3 < own.size:`.",
@@ -38,6 +40,7 @@ def kernel(x, A, p, out):
     i = cuda.grid(1)
     own = cuda.local.array(2, int32)
     own[0] = own[1] = 0
+    two = own[0] + 2
     out[i] = {access}
 """
     arguments = np.ones(130, np.float32), np.ones((12, 100), np.float32), np.ones(100, RECORD), np.ones(160)
@@ -144,7 +147,7 @@ def test_a_guard_is_not_blamed_for_what_it_does_not_guard():
     """Its variable changes behind it, or it guards another index, or the row is padded."""
     for guard, access in {"if i < x.size:\n        i += 2": "x[i]", "if i < x.size:": "x[i + n]"}.items():
         text = f"\n@cuda.jit\ndef kernel(x, n):\n    i = cuda.grid(1)\n    {guard}\n        {access} = 0\n"
-        assert the_error(text, 2, 32, np.ones(64, np.float32), 3).count("Guard the access") == 1
+        assert the_error(text, 2, 32, np.ones(64, np.float32), 3).count("uard the access") == 1
     padded = """
 @cuda.jit
 def kernel(A, rows, cols, pitch):
