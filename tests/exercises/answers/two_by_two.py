@@ -134,7 +134,9 @@ RIGHT = (
     right(
         "addresses clamped to the image",
         (
-            "                d[i, j] = 0\n                if top + i < x.shape[1] and left + j < x.shape[2]:\n                    d[i, j] = x[c, top + i, left + j]\n",
+            "                d[i, j] = 0\n"
+            "                if top + i < x.shape[1] and left + j < x.shape[2]:\n"
+            "                    d[i, j] = x[c, top + i, left + j]\n",
             "                d[i, j] = x[c, min(top + i, x.shape[1] - 1), min(left + j, x.shape[2] - 1)]\n",
         ),
     ),

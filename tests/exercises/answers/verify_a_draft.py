@@ -140,7 +140,8 @@ WRONG = (
         ),
         (
             "p = exp(score - part_max) if found else np.float32(0)",
-            "p = exp(score - part_max) if key <= i + keys - queries else np.float32(0)\n        found = part * 32 <= i + keys - queries",
+            "p = exp(score - part_max) if key <= i + keys - queries else np.float32(0)\n"
+            "        found = part * 32 <= i + keys - queries",
         ),
     ),
     wrong("the queries that are published", ("for i in range(queries):", "for i in range(min(queries, 37)):")),
