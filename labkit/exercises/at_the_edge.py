@@ -70,6 +70,7 @@ EXERCISE = Exercise(
         (9, 7, 0),
         (5, 12, 1),
         (7, 5, 1),
+        (7, 15, 1),  # a block without spare threads, whose loads of U would make room for pixels
         (6, 4, 2),
         (1, 1, 1),
     ),

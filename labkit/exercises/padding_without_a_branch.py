@@ -87,7 +87,7 @@ EXERCISE = Exercise(
     points=3,
     function="fill",
     make_launch=make_launch,
-    sizes=((7, 9, 3, 3, 1, 1), (6, 8, 4, 3, 2, 0), (1, 5, 3, 5, 1, 2)),  # H, W, R, S, top, left
+    sizes=((7, 9, 3, 3, 1, 1), (6, 8, 4, 3, 2, 0), (1, 5, 3, 5, 1, 2), (260, 1, 2, 1, 1, 0)),  # H, W, R, S, top, left
     random_sizes=(
         (range(5, 12), range(6, 13), (2, 3, 4), (3, 5), (1, 2), (1, 2)),
         ((1, 2), Above(40), (3,), Above(5), (2,), Above(3)),

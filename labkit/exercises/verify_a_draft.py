@@ -14,6 +14,7 @@ KEYS = 32  # per part, one per lane
 def make_launch(rng, keys, queries):
     Q, K = random_queries_and_keys(rng, queries, keys)
     K[:, 0] *= 4  # a part's scores are far apart, too
+    K[-1] *= 8  # most of all that of the key which only the last query sees
     V, parts = random_matrix(rng, keys, HEAD_DIM), -(-keys // KEYS)
     visible = np.arange(keys) <= np.arange(queries)[:, None] + keys - queries
     scores = np.full((queries, parts * KEYS), -np.inf)

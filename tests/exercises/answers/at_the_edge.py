@@ -112,6 +112,16 @@ WRONG = (
 )
 
 SHORTCUTS = (
+    shortcut(
+        "addresses clamped to the image",
+        (
+            "            d[i, j] = 0\n"
+            "            if 0 <= row < x.shape[0] and 0 <= col < x.shape[1]:\n"
+            "                d[i, j] = x[row, col]\n",
+            "            value = x[min(max(row, 0), x.shape[0] - 1), min(max(col, 0), x.shape[1] - 1)]\n"
+            "            d[i, j] = value if 0 <= row < x.shape[0] and 0 <= col < x.shape[1] else np.float32(0)\n",
+        ),
+    ),
     shortcut("another's kernel", cell="from labkit.conv.winograd.s01_f2x2 import f2x2 as up_to_the_edge\n"),
     shortcut(
         "pixels by atomics",

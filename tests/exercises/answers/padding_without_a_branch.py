@@ -112,6 +112,7 @@ RIGHT = (
 )
 
 WRONG = (
+    wrong("rows compared in 8 bits", ("np.uint32(row) < np.uint32(H)", "np.uint8(row) < H and row < H")),
     wrong("left of the image", ("np.uint32(col) < np.uint32(W)", "col < W and col > -2")),
     wrong("above the image", ("np.uint32(row) < np.uint32(H)", "row < H and row > -2")),
     wrong("the last row", ("np.uint32(row) < np.uint32(H)", "np.uint32(row) < np.uint32(max(H - 1, 1))")),

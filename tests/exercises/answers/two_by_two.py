@@ -132,6 +132,15 @@ VARIANTS = (
 
 RIGHT = (
     right(
+        "addresses clamped to the image",
+        (
+            "                d[i, j] = 0\n"
+            "                if top + i < x.shape[1] and left + j < x.shape[2]:\n"
+            "                    d[i, j] = x[c, top + i, left + j]\n",
+            "                d[i, j] = x[c, min(top + i, x.shape[1] - 1), min(left + j, x.shape[2] - 1)]\n",
+        ),
+    ),
+    right(
         "minus the other way, with both signs", ("half[2, j] = d[2, j] - d[1, j]", "half[2, j] = -(d[1, j] - d[2, j])")
     ),
     right(

@@ -132,6 +132,18 @@ def verify(Q, K, V, O, lse):
 )
 
 WRONG = (
+    wrong(
+        "a maximum over keys that the query does not see",
+        (
+            "            score = np.float32(-np.inf)\n        part_max = score\n",
+            "            score = score if key < keys else np.float32(-np.inf)\n        part_max = score\n",
+        ),
+        (
+            "p = exp(score - part_max) if found else np.float32(0)",
+            "p = exp(score - part_max) if key <= i + keys - queries else np.float32(0)\n"
+            "        found = part * 32 <= i + keys - queries",
+        ),
+    ),
     wrong("the queries that are published", ("for i in range(queries):", "for i in range(min(queries, 37)):")),
     wrong("at most 32 queries", (MASK, "if key > i % 32 + keys - queries or key >= keys:")),
     wrong("never before the first key", (MASK, "if key > max(i + keys - queries, 0):")),
