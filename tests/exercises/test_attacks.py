@@ -40,13 +40,13 @@ def verdicts(id, case):
 
 
 @pytest.mark.parametrize(("id", "case"), cases("SHORTCUTS", 30))
-@pytest.mark.sample(20)
+@pytest.mark.sample(12)
 def test_a_shortcut_is_refused(id, case):
     assert not find_wrong_verdict(case, verdicts(id, case))
 
 
 @pytest.mark.parametrize(("id", "case"), cases("WRONG", 30))
-@pytest.mark.sample(20)
+@pytest.mark.sample(12)
 def test_a_wrong_kernel_is_refused(id, case):
     assert not find_wrong_verdict(case, verdicts(id, case))
 

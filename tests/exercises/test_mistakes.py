@@ -22,13 +22,13 @@ CASES = [pytest.param(id, case, id=f"{id} {case.what}") for id in GPU_OR_CPU for
 
 
 @pytest.mark.parametrize(("id", "answer"), sampled(CASES, 40))
-@pytest.mark.sample(20)
+@pytest.mark.sample(8)
 def test_a_mistake_is_the_result_of_its_wrong_kernel(id, answer):
     kernel = function(id, answer.source(cell(id)), f"<{id} {answer.what}>")
     assert not find_wrong_mistake(exercise(id), kernel, answer)
 
 
-@pytest.mark.sample(20)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("id", GPU_OR_CPU)
 def test_every_mistake_has_a_wrong_kernel_and_differs_from_the_others(id):
     launches = make_launches(exercise(id), function(id, cell(id)))
@@ -45,14 +45,14 @@ def test_every_mistake_of_a_plain_function_is_named_where_it_is_made(id):
     assert named == {cause for questions in exercise(id).make_launches(1) for cause, _ in questions.mistakes}
 
 
-@pytest.mark.sample(20)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("id", [id for id in GPU_OR_CPU if id in exercise_ids()])
 def test_no_mistake_tells_the_solution(id):
     launches = make_launches(exercise(id), function(id, cell(id)))
     assert not [*find_telling_mistakes(launches, cell(id), cell(id, "blank"))]
 
 
-@pytest.mark.sample(20)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("id", GPU_OR_CPU)
 def test_no_cause_tells_a_size_that_is_drawn(id):
     """It is told of runs whose sizes only the grader knows."""

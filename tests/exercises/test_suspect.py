@@ -43,7 +43,7 @@ def changed_lines(solution, text):
 
 
 @pytest.mark.parametrize(("id", "case"), sampled(CASES, 30))
-@pytest.mark.sample(15)
+@pytest.mark.sample(6)
 def test_a_blamed_line_is_one_that_was_changed(id, case):
     text = case.source(cell(id))
     verdict = judge(exercise(id), function(id, text, f"<{id} {case.what}>"), 1)

@@ -28,7 +28,7 @@ RESULTS = [case for case in CASES if case.values[1].reason == "result" and exerc
 
 
 @pytest.mark.parametrize(("id", "case"), sampled(CASES, 30))
-@pytest.mark.sample(15)
+@pytest.mark.sample(8)
 def test_no_sentence_of_a_verdict_is_long(id, case):
     rules = exercise(id)
     kernel = defined(id, case.source(cell(id)), f"<{id} {case.what}>").get(rules.function)
@@ -44,7 +44,7 @@ def test_no_sentence_of_a_verdict_is_long(id, case):
 
 
 @pytest.mark.parametrize(("id", "case"), sampled(RESULTS, 20))
-@pytest.mark.sample(10)
+@pytest.mark.sample(5)
 def test_a_wrong_result_is_told_in_two_sentences_and_a_list(id, case):
     rules = exercise(id)
     kernel = defined(id, case.source(cell(id)), f"<{id} {case.what}>").get(rules.function)
@@ -53,7 +53,7 @@ def test_a_wrong_result_is_told_in_two_sentences_and_a_list(id, case):
     assert all(item.startswith("- ") for item in items)
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("id", exercise_ids())
 def test_one_thing_is_told_as_one_in_all_that_a_launch_says(id):
     rules = exercise(id)
