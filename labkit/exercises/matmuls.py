@@ -287,3 +287,20 @@ def add_expected_results(
 def round_up(size: int, step: int) -> int:
     """Round a size up to a multiple of `step`."""
     return -(-size // step) * step
+
+
+def make_ldmatrix_launch(rng, M, N, K, budgets) -> Launch:
+    """Make a launch of one warp per 16 x 8 of C, whose fragments come by `ldmatrix`; the sides are rounded up."""
+    M, N, K = round_up(M, 16), round_up(N, 8), round_up(K, 64)
+    loads = 3 * (M // 16) * (N // 8) * (K // 16)
+    return make_tensor_core_launch(
+        rng,
+        M,
+        N,
+        K,
+        tile=(16, 8),
+        block=(32,),
+        budgets=budgets,
+        duties=(Duty("load requests to shared memory", 0, "3 per `ptx.mma`: load by `ldmatrix`", at_most=loads),),
+        dependences=(USES_TILES, USES_TENSOR_CORES),
+    )

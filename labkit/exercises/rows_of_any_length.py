@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from labkit.checking import Above, Budget, Duty, Exercise
+from labkit.checking import Above, Budget, Exercise
 from labkit.checking.budget import SHARED_BYTES
-from labkit.exercises.matmuls import USES_TENSOR_CORES, USES_TILES, make_tensor_core_launch, round_up
+from labkit.exercises.matmuls import make_ldmatrix_launch
 
 MAX_ROW_BYTES = 128
 BUDGETS = (
@@ -14,19 +14,7 @@ BUDGETS = (
 
 
 def make_launch(rng, M, N, K, vectors):
-    M, N, K = round_up(M, 16), round_up(N, 8), round_up(K, 64)
-    loads = 3 * (M // 16) * (N // 8) * (K // 16)
-    launch = make_tensor_core_launch(
-        rng,
-        M,
-        N,
-        K,
-        tile=(16, 8),
-        block=(32,),
-        budgets=BUDGETS,
-        duties=(Duty("load requests to shared memory", 0, "3 per `ptx.mma`: load by `ldmatrix`", at_most=loads),),
-        dependences=(USES_TILES, USES_TENSOR_CORES),
-    )
+    launch = make_ldmatrix_launch(rng, M, N, K, BUDGETS)
     return replace(launch, label=f"{launch.label}, rows of {vectors} vectors", args=(*launch.args, vectors))
 
 

@@ -1,8 +1,8 @@
 """Tiles with rows of 128 bytes, whose `ldmatrix` loads conflict in the same banks."""
 
-from labkit.checking import Above, Budget, Duty, Exercise
+from labkit.checking import Above, Budget, Exercise
 from labkit.checking.budget import SHARED_BYTES
-from labkit.exercises.matmuls import USES_TENSOR_CORES, USES_TILES, make_tensor_core_launch, round_up
+from labkit.exercises.matmuls import make_ldmatrix_launch
 
 BUDGETS = (
     Budget("bank conflicts", 0, "each costs one more wavefront"),
@@ -11,19 +11,7 @@ BUDGETS = (
 
 
 def make_launch(rng, M, N, K):
-    M, N, K = round_up(M, 16), round_up(N, 8), round_up(K, 64)
-    loads = 3 * (M // 16) * (N // 8) * (K // 16)
-    return make_tensor_core_launch(
-        rng,
-        M,
-        N,
-        K,
-        tile=(16, 8),
-        block=(32,),
-        budgets=BUDGETS,
-        duties=(Duty("load requests to shared memory", 0, "3 per `ptx.mma`: load by `ldmatrix`", at_most=loads),),
-        dependences=(USES_TILES, USES_TENSOR_CORES),
-    )
+    return make_ldmatrix_launch(rng, M, N, K, BUDGETS)
 
 
 EXERCISE = Exercise(

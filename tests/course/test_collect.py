@@ -77,11 +77,17 @@ def test_notebooks_come_with_commit_and_time(repository, class_of, tmp_path):
     assert (told["student"], told["commit"]) == ("ada", commit)
 
 
-def test_the_last_commit_before_a_time_counts(repository, class_of, tmp_path, monkeypatch):
-    commits = []
+@pytest.fixture
+def commits(repository, monkeypatch):
+    """Two commits of Ada's, of 20 and 22 November."""
+    made = []
     for day, content in ((20, b"{}"), (22, b"[]")):
         monkeypatch.setenv("GIT_COMMITTER_DATE", f"2026-11-{day}T10:00:00+00:00")
-        commits.append(repository("ada", {"a.ipynb": content}, after=commits[-1:]))
+        made.append(repository("ada", {"a.ipynb": content}, after=made[-1:]))
+    return made
+
+
+def test_the_last_commit_before_a_time_counts(commits, repository, class_of, tmp_path):
     until = {day: datetime(2026, 11, day, tzinfo=UTC) for day in (20, 21, 23)}
     assert class_of("ada", before=until[21])["ada"].commit == commits[0]
     assert (tmp_path / "out" / "ada" / "a.ipynb").read_bytes() == b"{}"
@@ -90,11 +96,7 @@ def test_the_last_commit_before_a_time_counts(repository, class_of, tmp_path, mo
     assert "no commit to take before 2026-11-20 00:00:00 +0000" in class_of("ben", before=until[20])["ben"].problem
 
 
-def test_with_a_deadline_the_commit_in_time_and_a_late_one_are_taken(repository, class_of, tmp_path, monkeypatch):
-    commits = []
-    for day, content in ((20, b"{}"), (22, b"[]")):
-        monkeypatch.setenv("GIT_COMMITTER_DATE", f"2026-11-{day}T10:00:00+00:00")
-        commits.append(repository("ada", {"a.ipynb": content}, after=commits[-1:]))
+def test_with_a_deadline_the_commit_in_time_and_a_late_one_are_taken(commits, repository, class_of, tmp_path):
     day = {day: datetime(2026, 11, day, tzinfo=UTC) for day in (19, 21, 23)}
     late = tmp_path / "out" / LATE / "ada" / "a.ipynb"
     row = class_of("ada", deadline=day[21])["ada"]
