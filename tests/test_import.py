@@ -31,6 +31,12 @@ def test_the_simulator_loads_nothing_heavy():
     assert not HEAVY & set(loaded)
 
 
+@pytest.mark.parametrize("modules", ["labkit.book, labkit.views", "labkit.grading.fast_start, nbval.plugin"])
+def test_the_start_of_a_notebook_does_not_wait_for_formats_of_jsonschema(modules):
+    loaded = run(f"import sys, json, {modules}; print(json.dumps([*filter(sys.modules.get, sys.modules)]))")
+    assert "rfc3987_syntax" not in loaded  # its grammar takes a second
+
+
 def test_what_labkit_offers_is_loaded_when_it_is_asked_for():
     loaded = run("import sys, json, labkit; dir(labkit); print(json.dumps([*sys.modules]))")
     assert [name for name in loaded if name.startswith("labkit")] == ["labkit"]

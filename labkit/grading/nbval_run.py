@@ -57,7 +57,8 @@ def run_notebook(notebook: nbformat.NotebookNode, cell_timeout_s: float) -> dict
 def nbval_command(lines: str, cell_timeout_s: float) -> list[str]:
     """Return the command that runs `notebook.ipynb` in its working folder and writes one line of JSON per cell."""
     command = [sys.executable, "-P", "-m", "pytest", "-c", os.devnull, "--rootdir=."]
-    command += "--noconftest -q --color=no --tb=no -p no:cacheprovider -p nbval.plugin -p labkit.grading.plugin".split()
+    command += "--noconftest -q --color=no --tb=no -p no:cacheprovider".split()
+    command += "-p labkit.grading.fast_start -p nbval.plugin -p labkit.grading.plugin".split()
     command += ["--nbval", "--nbval-current-env", f"--nbval-cell-timeout={cell_timeout_s}"]
     return [*command, f"--cell-results={lines}", "notebook.ipynb"]
 

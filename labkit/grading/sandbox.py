@@ -14,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from numba.core.caching import _CacheLocator
+
 from labkit import places
 from labkit.grading.nbval_run import ONE_THREAD
 from labkit.grading.process import Limits, run
@@ -21,8 +23,14 @@ from labkit.grading.process import Limits, run
 HOME = "/home/student"
 LIMITS = Limits(seconds=150, processes=100, memory_bytes=3 << 30, printed_bytes=4 << 20)
 DISK_BYTES = 64 << 20
-_SET_LIMITS = """
+COMPILED = f"{HOME}/.compiled"  # numba's folder of compiled functions
+_START = """
 import os, resource, sys
+for source, folder in {compiled}.items():  # links, so that nothing is compiled again that the grader has compiled
+    os.makedirs(folder)
+    for name in os.listdir(source):
+        if name.endswith((".nbi", ".nbc")):
+            os.symlink(os.path.join(source, name), os.path.join(folder, name))
 for name, limit in (("FSIZE", {disk}), ("DATA", {memory}), ("CORE", 0), ("NPROC", {processes}), ("NOFILE", 1024)):
     resource.setrlimit(getattr(resource, "RLIMIT_" + name), (limit, limit))
 os.execv(sys.argv[1], sys.argv[1:])
@@ -56,10 +64,20 @@ def run_inside(
     files
         The files in its home, by name.
     """
-    limited = _SET_LIMITS.format(disk=DISK_BYTES, memory=limits.memory_bytes, processes=limits.processes)
-    inside = [sys.executable, "-I", "-S", "-c", limited, *command]
+    start = _START.format(
+        compiled=_compiled_folders(), disk=DISK_BYTES, memory=limits.memory_bytes, processes=limits.processes
+    )
+    inside = [sys.executable, "-I", "-S", "-c", start, *command]
     environment = {"PATH": os.environ.get("PATH", os.defpath)}
     return run([*_bwrap_command(files), "--", *inside], folder, environment, limits)
+
+
+def _compiled_folders():
+    """Return the folders of labkit's compiled functions, each with the one where numba looks in the sandbox."""
+    package = Path(os.path.realpath(places.PACKAGE))
+    folders = {path.parent for path in package.rglob("__pycache__/*.nbi")}
+    subpath = _CacheLocator.get_suitable_cache_subpath
+    return {str(folder): f"{COMPILED}/{subpath(str(folder.with_name('any.py')))}" for folder in sorted(folders)}
 
 
 def _bwrap_command(files):
@@ -69,7 +87,7 @@ def _bwrap_command(files):
     args += ["--uid", "1000", "--gid", "1000", "--hostname", "sandbox", "--clearenv"]
     variables = {"HOME": HOME, "IPYTHONDIR": f"{HOME}/.ipython", "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
     variables |= {"LABKIT_DEVICE": "simulator", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-    variables |= ONE_THREAD
+    variables |= ONE_THREAD | {"NUMBA_CACHE_DIR": COMPILED}
     variables["PYTHONPATH"] = os.path.dirname(os.path.realpath(places.PACKAGE))
     for name, value in variables.items():
         args += ["--setenv", name, value]

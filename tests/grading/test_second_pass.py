@@ -1,5 +1,6 @@
 """Answers that run as programs: in the sandbox alone, where they harm nobody, and for no points."""
 
+import os
 import socket
 import subprocess
 import sys
@@ -96,6 +97,32 @@ def test_no_folder_holds_more_than_the_limit(tmp_path):
     program = FILLS.replace("DISK", str(sandbox.DISK_BYTES))
     status, said = sandbox.run_inside([sys.executable, "-I", "-c", program], tmp_path, {})
     assert (status, said) == (0, "")
+
+
+LAUNCH = f"""
+import labkit
+from pathlib import Path
+from numba import cuda
+import numpy as np
+
+def double(x):
+    x[cuda.grid(1)] *= 2
+
+labkit.simulate(cuda.jit(double), 1, 32, np.ones(32, np.float32))
+folder = Path({sandbox.COMPILED!r})
+print(*(path.name for path in folder.rglob("*.nb?") if not path.is_symlink()) if folder.exists() else "")
+"""
+
+
+@needs_bubblewrap
+@pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is for Linux")
+def test_what_this_machine_has_compiled_is_not_compiled_again(tmp_path):
+    (tmp_path / "launch.py").write_text(LAUNCH)
+    subprocess.run(
+        [sys.executable, tmp_path / "launch.py"], check=True, env={**os.environ, "LABKIT_DEVICE": "simulator"}
+    )
+    status, said = sandbox.run_inside([sys.executable, "launch.py"], tmp_path, {"launch.py": tmp_path / "launch.py"})
+    assert (status, said.strip()) == (0, "")
 
 
 @needs_bubblewrap
