@@ -57,6 +57,8 @@ def run_in_child(work: Callable[[], Any], allowance: Allowance) -> Any:
     allowance.cpu_s -= usage.ru_utime + usage.ru_stime
     if text is None or os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGPROF:
         raise TooMuch("more computing time than all its answers may take together")
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) != signal.SIGKILL:
+        raise TooMuch("a deeper nesting than Python's stack holds")
     if not text.endswith("\n"):
         raise TooMuch(f"more than {MAX_MEMORY_BYTES >> 20} MB of memory")
     return _decode(json.loads(text))

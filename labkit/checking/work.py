@@ -82,7 +82,8 @@ class Work:
 
     def operate(self, sign: str, left: Any, right: Any) -> Any:
         """Return `left sign right`; a whole number and a repeated sequence may not be too large."""
-        self.weigh(left)
+        if not (sign in ("+=", "|=") and isinstance(left, list | set | dict)):  # which grow where they are
+            self.weigh(left)
         self.weigh(right)
         if sign[0] == "%" and isinstance(left, str):
             raise TypeError("`%` after a text is not known here; write an f-string")

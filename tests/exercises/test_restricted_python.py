@@ -1,11 +1,13 @@
 """Plain functions: what of Python they may use, and that nobody gets out of it."""
 
+import os
+import signal
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import pytest
 
-from labkit.checking.in_child import Allowance
+from labkit.checking.in_child import Allowance, TooMuch, run_in_child
 from labkit.checking.restricted_python import readable_attributes, run_calls
 from labkit.checking.source import run_cell
 from labkit.simulator.errors import KernelError
@@ -228,6 +230,21 @@ def test_calls_that_grow_without_end_are_stopped():
 
 def test_many_questions_may_take_more_rounds_than_one():
     assert asked("n = 0\nfor i in range(x):\n    n += 1\nreturn n", *[(50_000,)] * 6) == [50_000] * 6
+
+
+def test_a_list_that_grows_counts_what_is_added_alone():
+    body = "rows, seen = [], set()\nfor i in range(x):\n    rows += [i]\n    seen |= {i}\nreturn len(rows) + len(seen)"
+    assert asked(body, (2000,)) == [4000]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
+@pytest.mark.parametrize(
+    ("work", "words"),
+    [(lambda: os.kill(os.getpid(), signal.SIGTERM), "deeper nesting"), (lambda: bytearray(1 << 40), "MB of memory")],
+)
+def test_a_child_that_ends_early_is_told_by_its_cause(work, words):
+    with pytest.raises(TooMuch, match=words):
+        run_in_child(work, Allowance())
 
 
 @pytest.mark.parametrize(
