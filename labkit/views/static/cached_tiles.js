@@ -83,7 +83,7 @@ const view = {
         });
       },
     });
-    ui.legend([...data.arrays.map(array => [array.name, `${array.name}: lines of the current tile, in the cache`, 0.9]), ['dim', 'paler: lines of other tiles', 0.35], ['fg', 'the current tiles; lines outside', 'outline']]);
+    ui.legend([...data.arrays.map(array => [array.name, `${array.name}: lines of the current tile, in the cache`, 0.9]), ['dim', 'paler: lines of other tiles', 0.35], ['fg', 'frame: the current tiles (a line may reach beyond)', 'outline']]);
     return null;
   },
 };
