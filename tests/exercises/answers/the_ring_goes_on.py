@@ -149,6 +149,14 @@ WRONG = (
             + "".join("    " + line + "\n" for line in (_MEET + _BACK + _READ).splitlines()),
         ),
     ),
+    *(
+        wrong(
+            f"a count that begins again at {count}",
+            (_PRODUCED, _PRODUCED.replace("used += 1", f"used = (used + 1) % {count}")),
+            (_CONSUMED, _CONSUMED.replace("used += 1", f"used = (used + 1) % {count}")),
+        )
+        for count in (33, 63, 255)  # each an odd number of phases
+    ),
     wrong("above -4", (_CONSUMER, _CONSUMER.replace("-np.inf", "-4"))),
 )
 
