@@ -6,7 +6,11 @@ from jaxtyping import Float32
 HEAD_DIM = 8
 SCORE_STEP, MAX_STEPS = 100, 9  # a query's scores are far from zero, by a multiple of the step
 FAR_STEPS, TIMES_FARTHER = 8, 5  # from this number of steps on they are this many times as far: thousands
-PEAK, PEAKED_SHARE, PEAK_KEYS = 12.5, 0.25, 32  # score of one of the first keys; share of queries for which all others have 0
+PEAK, PEAKED_SHARE, PEAK_KEYS = (
+    12.5,
+    0.25,
+    32,
+)  # score of one of the first keys; share of queries for which all others have 0
 
 
 def random_queries_and_keys(

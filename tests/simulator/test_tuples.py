@@ -58,6 +58,8 @@ def run(body):
         ("t = grid.shape + x.shape\nout[i] = t[2] * t[1]", np.full(N, 3 * N)),
         ("t = (1, 2.5, i)\na, b = t[1:]\nout[i] = t[::-1][0] + a", I + 2.5),
         ("out[i] = (1, i) == (1, 2)", I == 2),
+        ("a, b = (x[i], 1) if i % 2 else (z[i], 2.5)\nout[i] = a * b", np.where(I % 2, FIRST, 2.5 * SECOND)),
+        ("t = (x[i], 1) if i < 90 else (x[i + 90], 2)\nout[i] = t[0] + t[1]", FIRST + 1),
         ("out[i] = (i, (2, i)) != (3, (2.0, 3))", I != 3),
         ("out[i] = (x.shape == out.shape) + 2 * (x.shape == grid.shape)", np.full(N, 1)),
         ("out[i] = i in (1, 2, 5)", np.isin(I, (1, 2, 5))),
