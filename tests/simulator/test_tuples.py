@@ -104,6 +104,8 @@ def test_a_write_goes_to_the_array_that_each_thread_names():
         ("v = cuda.int32x2(1, 2)\nout[i] = v[0]", "`v` is a vector, whose numbers are `v.x` and so on"),
         ("out[i] = STEPS[:i]", "a slice of a tuple needs plain numbers, such as `1:3`"),
         ("out[i] = (1, i) < (1, 2)", "`(1, i)` is a tuple of 2 values, but a comparison needs a number"),
+        ("t = (i, 1) if i else (1, i, 2)", "a tuple of 2 values on one path and a tuple of 3 values on another"),
+        ("t = (i, STEPS) if i else (1, STEPS)", "is a tuple of 3 values, but a choice needs a number"),
         ("out[i] = i in x", "`in` looks through a tuple in a kernel, not through an array of float64; write a loop"),
         ("out[i] = i in MIXED", "`MIXED` holds values of several types, and `in` needs one type"),
         ("out[i] = i is i", "`is` asks for None and for members of an Enum in a kernel; compare numbers with `==`"),
