@@ -72,13 +72,13 @@ def find_wrong_output(launch: Launch, names: Sequence[str], outputs: Sequence[An
             message = f"{name} is an input, and the kernel changes it: leave it as it is."
             return Difference(name, "input changed", message)
     for position, expected in launch.outputs.items():
-        difference = _compare(names[position], outputs[position], expected)
+        difference = _compare(names[position], outputs[position], expected, launch.nan_sources)
         if difference is not None:
             return _explain(difference, launch, names, outputs)
     return None
 
 
-def _compare(name: str, output: Shaped[np.ndarray, "..."], expected: Expected) -> Difference | None:
+def _compare(name: str, output: Shaped[np.ndarray, "..."], expected: Expected, nan_sources: str) -> Difference | None:
     missing = is_unwritten(output)
     if missing.any():
         facts = f"{name}{_first_index(missing)} was never written."
@@ -94,7 +94,7 @@ def _compare(name: str, output: Shaped[np.ndarray, "..."], expected: Expected) -
         digits = ".9g"
     facts = f"{name}{_first_index(wrong)} is {_format_value(output[first], digits)} and should be "
     facts += f"{_format_value(expected.value[first], digits)}."
-    clues = _explain_values(name, output, expected, wrong, first)
+    clues = _explain_values(name, output, expected, wrong, first, nan_sources)
     return _make_difference(name, "result", facts, wrong, "are wrong", clues)
 
 
@@ -108,16 +108,14 @@ def _make_difference(name, reason, facts, mask, are_marked, clues=()):
     return Difference(name, reason, facts, tuple(clues), extent, int(np.argmax(mask)), picture=picture)
 
 
-def _explain_values(name, output, expected, wrong, first) -> list[str]:
+def _explain_values(name, output, expected, wrong, first, nan_sources) -> list[str]:
     """Return what wrong values tell by themselves."""
     if np.isnan(output[first]):
         if is_computed_from_unwritten(output[first]):
             return [
                 f"It was computed from what {name} held, and {name} held nothing yet: begin with a value of your own."
             ]
-        return [
-            "NaN comes from infinity - infinity, infinity / infinity, 0 * infinity, or memory that was never written."
-        ]
+        return [f"NaN comes from {nan_sources}."]
     largest = np.abs(expected.value[np.isfinite(expected.value)]).max(initial=0)
     with np.errstate(invalid="ignore", over="ignore"):
         errors, values = np.abs(output.astype(np.float64) - expected.value)[wrong], np.abs(expected.value)[wrong]

@@ -26,6 +26,7 @@ class Launch:
     duties: tuple[Duty, ...] = ()  # limits of counters that show the technique, such as a least number of barriers
     dependences: tuple[Dependence | InputDependence, ...] = ()  # what the result must depend on
     mistakes: tuple[Mistake, ...] = ()  # usual ones; the first that explains a wrong result names its cause
+    nan_sources: str = "infinity - infinity, infinity / infinity, 0 * infinity, or memory that was never written"
 
 
 @dataclass(frozen=True)

@@ -80,6 +80,8 @@ def make_launch(rng, sequences, longest, whole):
             Budget(SHARED_BYTES, 0, "a warp shares by shuffles"),
             NO_FLOAT64,
         ),
+        nan_sources="exp(score), infinite above 88, a lane or part without keys (-inf - -inf, 0 / 0), "
+        "or 0 * what is left in a page",
         mistakes=(
             Mistake("all sequences had the query of the first", lambda: expect_parts(np.tile(q[:1], (sequences, 1)))),
             Mistake("only the first 32 keys of a part were taken", lambda: expect_parts(count=32)),

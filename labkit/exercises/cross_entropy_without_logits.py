@@ -61,6 +61,7 @@ def make_launch(rng, rows, words):
             Budget(SHARED_BYTES, 2048, "2 KB: there may be any number of words"),
             NO_FLOAT64,
         ),
+        nan_sources="exp(logit), infinite above 88, or -inf - -inf before the first word",
         mistakes=(
             Mistake("rows without a target had a loss", lambda: expect_loss(loss, other=row_max + log_sum)),
             Mistake("rows without a target were not stored", lambda: expect_loss(loss, other=np.nan)),

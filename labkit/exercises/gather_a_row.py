@@ -56,6 +56,8 @@ def make_launch(rng, N, H, W, R, S, stride, top, left):
 
     npq, (r, s) = (n * P + p) * Q + q, (tap // S, tap % S)
     h, w = p * stride + r - top, q * stride + s - left
+    # told before taps counted by columns, which are the same in windows of one column
+    every_third_tap = (mistake("each row of a window had 3 taps", h - r + tap // 3, w - s + tap % 3),) if S != 3 else ()
     why = "load each vector with a copy, and outside of the images with a copy that reads no bytes"
     return Launch(
         label=f"{N} image{'s' * (N > 1)} of {H} x {W}, windows of {R} x {S}, stride {stride}, zeros on each side: "
@@ -82,6 +84,7 @@ def make_launch(rng, N, H, W, R, S, stride, top, left):
             mistake("the padding were added", h + 2 * top, w + 2 * left),
             mistake("the stride were 1", p + r - top, q + s - left),
             mistake("the rows of a window were a stride apart", (p + r) * stride - top, w),
+            *every_third_tap,
             mistake("taps were counted by columns", p * stride + s - top, q * stride + r - left),
             mistake("outputs were counted by columns", npq % P * stride + r - top, npq // P % Q * stride + s - left),
             mistake("P and Q were exchanged", npq // P % Q * stride + r - top, npq % P * stride + s - left),

@@ -63,6 +63,8 @@ def make_launch(rng, queries, more_keys):
             NO_FLOAT64,
         ),
         duties=(Duty(ACTIVE_THREADS, last_block_size(queries, QUERIES), "one thread per query"),),
+        nan_sources="exp(score), infinite above 88, a tile of which a query sees no key (-inf - -inf), "
+        "or a weight of 0 * what the tile held before",
         mistakes=(
             Mistake("the sum of the weights were not rescaled", lambda: expect(visible, of_sum=lower)),
             Mistake("the sums of values were not rescaled", lambda: {3: expect(visible, of_values=lower)[3]}),

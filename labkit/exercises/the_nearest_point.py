@@ -11,6 +11,7 @@ from labkit.table import count_text
 
 TILE = 64
 NEAREST, FARTHEST = 30, 99  # coordinates of Q, so that a ghost at the origin is nearer to some of P
+FAR_OFF = (6e8, -6e8, 1e8, -1e8, 1e7, -1e7, 1e6, -1e6, 1e5, -1e5)  # coordinates of P
 
 
 def make_launch(rng, M, N, away=0):
@@ -19,6 +20,8 @@ def make_launch(rng, M, N, away=0):
     P = rng.integers(-FARTHEST, FARTHEST + 1, (2, M)).astype(np.float32)
     close = rng.random(M) < 0.5
     P[:, close] = Q[:, rng.integers(N, size=close.sum())] + rng.integers(-2, 3, (2, close.sum()))
+    if away:  # whatever fills a place without a point may be near to one of these
+        P[:, : M // 2] = np.resize(FAR_OFF, M // 2)
     P[:, rng.integers(M)] = Q[:, N - 1]  # a last point that is left out shows
     blocks, tiles = -(-M // TILE), -(-N // TILE)
 

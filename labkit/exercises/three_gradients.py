@@ -13,7 +13,7 @@ ROUNDINGS = 24  # of a product of sums, besides those of the sums
 
 
 def make_launch(rng, rows, columns, blocks):
-    columns, blocks = min(columns, WARP * MAX_WARPS), min(blocks, rows)
+    columns = min(columns, WARP * MAX_WARPS)
     threads = -(-columns // WARP) * WARP
     x = random_matrix(rng, rows, columns) * np.float32(3) + random_matrix(rng, rows, 1)
     g, (weight,) = random_matrix(rng, rows, columns) + np.float32(1), random_matrix(rng, 1, columns)
@@ -109,7 +109,7 @@ EXERCISE = Exercise(
     sizes=((1, 32, 1), (9, 64, 2), (6, 77, 4), (3, 5, 1)),  # rows, columns, blocks; first one row in one warp
     random_sizes=(
         (range(10, 20), range(65, 130), (2, 3)),
-        ((1, 2), Above(200), (1, 2)),
+        ((1, 2), Above(200), (3,)),  # a block without rows has sums of 0
         (Above(20), (1, 2, 33), (5, 6)),
     ),
 )

@@ -72,6 +72,6 @@ EXERCISE = Exercise(
     random_sizes=(
         (range(2, 6), range(9, 14), range(17, 22)),
         ((1,), (1, 2, 3), Above(18)),
-        (Above(4), (1, 3, 4), (1, 2, 5)),
+        (Above(32), (1, 3, 4), (1, 2, 5)),
     ),
 )

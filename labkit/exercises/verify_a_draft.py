@@ -65,6 +65,7 @@ def make_launch(rng, keys, queries):
             Budget(SHARED_BYTES, 0, "a warp shares by shuffles"),
             NO_FLOAT64,
         ),
+        nan_sources="exp(score), infinite above 88, or a query that sees no key of its part (-inf - -inf, 0 / 0)",
         mistakes=(
             Mistake(
                 "O were not divided by the sum of the weights",

@@ -15,6 +15,7 @@ CASES = (  # rows, columns, bits of a weight, bits of an input or output, ridge 
     (81, 80, 32, 32, 20),  # and here a little is left
     (160, 160, 32, 32, 20),  # a whole number, without rounding
     (1, 1, 1, 1, 1),
+    (2, 10_000_000, 16, 16, 1),  # so little above a whole number that it can be lost
     (589, 591, 8, 16, 295),
 )
 

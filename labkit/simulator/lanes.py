@@ -97,7 +97,13 @@ def _untag(value, dtype):
 
 
 def choose(mask, first, second, dtype):
-    """Return `first` in the lanes of `mask` and `second` in the rest; either is None where no lane takes it."""
+    """Return `first` in the lanes of `mask` and `second` in the rest; either is None where no lane takes it.
+
+    With a tuple of dtypes, tuples are chosen, part by part.
+    """
+    if isinstance(dtype, tuple):
+        first, second = ((None,) * len(dtype) if whole is None else whole for whole in (first, second))
+        return tuple(choose(mask, *parts) for parts in zip(first, second, dtype, strict=True))
     if first is None or second is None:
         return cast(second if first is None else first, dtype)
     return np.where(mask, first, second).astype(dtype, copy=False)

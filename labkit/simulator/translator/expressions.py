@@ -15,7 +15,7 @@ from labkit.simulator.reading.trusted import Named, in_words
 from labkit.simulator.seam import types
 from labkit.simulator.translator.refused import MISPLACED, REFUSED
 from labkit.simulator.translator.variables import Variables
-from labkit.simulator.values import MISSING, Array, Maybe, NamedTuple, Tuple, Value, describe, items_of
+from labkit.simulator.values import MISSING, Array, Maybe, NamedTuple, Tuple, Value, describe, is_tuple, items_of
 
 # Nodes whose value numba's pruning of branches takes as computed at run time, even if it is constant.
 COMPUTED_AT_RUN_TIME = ast.Call, ast.Subscript, ast.USub, ast.UAdd, ast.Invert
@@ -60,6 +60,13 @@ class Expressions(Variables):
     def scalar(self, node, what) -> Value:
         """Return the value of an expression that must be a number; `what` needs it, for the message."""
         return self.number(node, self.expression(node), what)
+
+    def numbers(self, node, what) -> Value:
+        """Return the value of an expression that must be a number or a tuple of numbers."""
+        value = self.expression(node)
+        for item in items_of(value) if is_tuple(value.type) else [value]:
+            self.number(node, item, what)
+        return value
 
     def number(self, node, value, what) -> Value:
         """Return the value of an expression, which must be a number."""
@@ -232,11 +239,11 @@ class Expressions(Variables):
             holder = self.name()
             self.emit(f"{holder} = None")
             with self.block(f"if {mask} is not False:"), self.with_mask(mask):
-                value = self.scalar(part, "a choice")
+                value = self.numbers(part, "a choice")
                 self.emit(f"{holder} = {value.code}")
             results.append(Value(holder, value.type))
         kind = results[0].type
         if results[1].type != kind:
             kind = self.unified_type(kind, results[1].type, node, "the value of this choice")
-        dtype = self.dtype(kind)
-        return self.temp(f"choose({yes}, {results[0].code}, {results[1].code}, {dtype})", kind)
+        dtypes = f"({''.join(self.dtype(k) + ', ' for k in kind.items)})" if is_tuple(kind) else self.dtype(kind)
+        return self.temp(f"choose({yes}, {results[0].code}, {results[1].code}, {dtypes})", kind)

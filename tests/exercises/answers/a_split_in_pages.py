@@ -122,6 +122,10 @@ WRONG = (
         ("found = part_max > np.float32(-np.inf)", "found = end > part * KEYS"),
     ),
     wrong("the lengths that are published", ("lengths[sequence])", "min(lengths[sequence], 200))")),
+    wrong(
+        "weights below e^-12 left out",
+        (_FACTOR, _FACTOR.replace("found", "found and row_max > part_max - np.float32(12)")),
+    ),
     wrong("five sequences", ("table[sequence, key", "table[sequence % 5, key")),
     wrong(
         "scores relative to zero",

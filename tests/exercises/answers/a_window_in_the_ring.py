@@ -140,6 +140,8 @@ WRONG = (
     wrong("a wait in the first rows alone", (_WAIT, "        if row < 20:\n    " + _WAIT)),
     wrong("blocks after the first without a barrier", (_BARRIER, "        if cuda.blockIdx.x == 0:\n    " + _BARRIER)),
     wrong("above -4", ("np.float32(-np.inf)", "np.float32(-4)")),
+    wrong("above -1e6", ("np.float32(-np.inf)", "np.float32(-1e6)")),
+    wrong("above -1e30", ("np.float32(-np.inf)", "np.float32(-1e30)")),
 )
 
 SHORTCUTS = (

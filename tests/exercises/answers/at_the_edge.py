@@ -68,7 +68,7 @@ VARIANTS = (
     ),
     Answer("rows of outputs not asked for", "bounds", ((_STORE, "        if True:\n            y[row, col] ="),)),
     Answer("columns of outputs not asked for", "bounds", (("if col + 1 < y.shape[1]", "if True"),)),
-    Answer("threads beyond the last tile", "budget", ((_GUARD, ""),)),
+    Answer("threads beyond the last tile", "bounds", ((_GUARD, ""),)),
     Answer("a condition in place of a branch", "solved", ((_LOAD, _TERNARY),)),
 )
 

@@ -15,7 +15,7 @@ VARIANTS = (
     Answer("more threads than a block may have", "launch", (("TILE = 16", "TILE = 40"),)),
     Answer("no tile", "launch", (("TILE = 16", "TILE = 0"),)),
     Answer("a tile that is no whole number", "launch", (("TILE = 16", "TILE = 16.0"),)),
-    Answer("a length of the book's", "budget", (("range(0, K, TILE)", "range(0, 64, TILE)"),)),
+    Answer("a length of the book's", "result", (("range(0, K, TILE)", "range(0, 64, TILE)"),)),
     Answer("an odd tile within both budgets", "solved", (("TILE = 16", "TILE = 19"),)),
     Answer("alpha forgotten", "result", (("alpha * total", "total"),), mistake="alpha were left out"),
     Answer(

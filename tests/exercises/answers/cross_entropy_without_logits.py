@@ -315,6 +315,10 @@ WRONG = (
         "small weights left out",
         ("+ exp(logit - larger)", "+ (exp(logit - larger) if logit > larger - np.float32(3) else np.float32(0))"),
     ),
+    wrong(
+        "weights below e^-12 left out",
+        ("+ exp(logit - larger)", "+ (exp(logit - larger) if logit > larger - np.float32(12) else np.float32(0))"),
+    ),
     wrong("only first few tiles rescale", ("exp(most - larger)", "exp((most - larger) * (first < 64))")),
     wrong(
         "two alike count once",

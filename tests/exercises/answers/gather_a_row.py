@@ -56,6 +56,12 @@ VARIANTS = (
         mistake="P and Q were exchanged",
     ),
     Answer(
+        "windows three pixels wide",
+        "result",
+        (("tap // S", "tap // 3"), ("tap % S", "tap % 3")),
+        mistake="each row of a window had 3 taps",
+    ),
+    Answer(
         "columns first",
         "result",
         ((_OUTPUTS, "n, p, q = npq // (P * Q), npq % P, npq // P % Q"),),

@@ -113,7 +113,7 @@ VARIANTS = (
     ),
     Answer(
         "a copy of the counts kept",
-        "budget",
+        "bounds",
         (
             ("total = average", "kept = cuda.local.array(256, np.float32)\n        total = average"),
             ("                total += n\n", "                kept[p] = n\n                total += kept[p]\n"),

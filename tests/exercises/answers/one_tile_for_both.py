@@ -174,6 +174,13 @@ WRONG = (
             "            new_max = max(new_max, min(scores[j], np.float32(800)))\n",
         ),
     ),
+    wrong(
+        "weights below e^-12 left out",
+        (
+            "weight = exp(scores[j] - row_max)",
+            "weight = exp(scores[j] - row_max) if scores[j] > row_max - np.float32(12) else np.float32(0)",
+        ),
+    ),
     wrong("the mask on the weight alone", (_MASK, "0"), ("weight = exp(scores[j] - row_max)", _MASKED_WEIGHT)),
     wrong("the first block's position", ("position = row + keys - queries", "position = t + keys - queries")),
 )

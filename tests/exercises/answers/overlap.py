@@ -33,7 +33,7 @@ def overlap_save(x, w, y):
 VARIANTS = (
     Answer("no overlap", "unwritten", ((_BEGIN, "cuda.blockIdx.x * T - (S - 1)"),), mistake="tiles did not overlap"),
     Answer("the first tile begins with the line", "unwritten", ((_BEGIN, "cuda.blockIdx.x * (T - S + 1)"),)),
-    Answer("one point too much overlap", "budget", ((_BEGIN, "cuda.blockIdx.x * (T - S) - (S - 1)"),)),
+    Answer("one point too much overlap", "unwritten", ((_BEGIN, "cuda.blockIdx.x * (T - S) - (S - 1)"),)),
     Answer("one point too little", "unwritten", ((_BEGIN, "cuda.blockIdx.x * (T - S + 2) - (S - 1)"),)),
     Answer("S in front, not S - 1", "race", ((_BEGIN, "cuda.blockIdx.x * (T - S + 1) - S"),)),
     Answer("the stain is kept", "race", ((_KEPT, "0 <= begin + t < y.size"),)),

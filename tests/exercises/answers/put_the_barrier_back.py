@@ -36,7 +36,7 @@ VARIANTS = (
         (("range(0, K, TILE)", "range(0, K - TILE, TILE)"),),
         mistake="the last tile along K were left out",
     ),
-    Answer("a length of the book's", "budget", (("range(0, K, TILE)", "range(0, 40, TILE)"),)),
+    Answer("a length of the book's", "result", (("range(0, K, TILE)", "range(0, 40, TILE)"),)),
     Answer("a barrier inside the loop over k", "budget", ((PRODUCTS + BARRIER, PRODUCTS + "    " + BARRIER),)),
     Answer(
         "the barrier first in the loop over tiles",

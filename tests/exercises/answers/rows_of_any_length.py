@@ -4,8 +4,8 @@ from . import Answer, right, shortcut, wrong
 from .swizzle_the_tiles import CARRIED_FRAGMENTS, MEASURED_FRAGMENTS, OWN_PLACE_FRAGMENTS
 
 _SWIZZLED = "    return vector ^ row * vectors // 8 % vectors\n"
-_A = "ptx.ldmatrix4(A_tile, (row * vectors + slot(row, step + lane // 16, vectors)) * 4)"
-_B = "ptx.ldmatrix2(B_tile, (row * vectors + slot(row, step + lane // 8 % 2, vectors)) * 4)"
+_A = "ptx.ldmatrix4(tiles, (row * vectors + slot(row, step + lane // 16, vectors)) * 4)"
+_B = "ptx.ldmatrix2(tiles, ((16 + row) * vectors + slot(row, step + lane // 8 % 2, vectors)) * 4)"
 _A_GLOBAL = (
     "(A[top + g, k + step * 4 + t], A[top + g + 8, k + step * 4 + t], A[top + g, k + step * 4 + 4 + t], "
     "A[top + g + 8, k + step * 4 + 4 + t])"
@@ -26,7 +26,7 @@ VARIANTS = (
     _is("as they are", "budget", "vector"),
     _is("the swizzle of rows of 128 bytes", "race", "vector ^ row % 8"),
     _is("the same XOR for all rows", "budget", "vector ^ 1"),
-    _is("the remainder of the line left out", "bounds", "vector ^ row * vectors // 8"),
+    _is("the remainder of the line left out", "race", "vector ^ row * vectors // 8"),
     _is("lines of eight rows", "budget", "vector ^ row // 8 % vectors"),
     _is("all vectors of a row in one slot", "race", "row * vectors // 8 % vectors"),
     _is("a rotation instead", "solved", "(vector + row * vectors // 8) % vectors"),
@@ -36,11 +36,9 @@ VARIANTS = (
     Answer(
         "rows padded by one vector",
         "budget",
-        (
-            ("shared.array(16 * 32", "shared.array(16 * 36"),
-            ("shared.array(8 * 32", "shared.array(8 * 36"),
-        ),
+        (("shared.array(24 * 32", "shared.array(24 * 36"),),
     ),
+    _is("slots of other rows", "race", "vector ^ row * vectors // 8 % 8"),
     Answer(
         "only what is written is moved",
         "result",

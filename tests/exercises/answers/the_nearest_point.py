@@ -178,6 +178,8 @@ WRONG = (
         ("Q[0, start + t] if inside else far", "Q[0, start + t] if inside else np.float32(1e4)"),
         ("Q[1, start + t] if inside else far", "Q[1, start + t] if inside else np.float32(1e4)"),
     ),
+    wrong("no distance beyond a million million", ("    best = far", "    best = np.float32(1e12)")),
+    wrong("a thousand million is far enough", ("np.float32(np.inf)", "np.float32(1e9)")),
     wrong(
         "squares that lose the digits of a difference",
         (

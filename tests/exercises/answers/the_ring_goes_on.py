@@ -17,6 +17,10 @@ _CONSUMED = "                used += 1\n            largest"
 _CONSUMER = "            most = np.float32(-np.inf)\n"
 _PRODUCER = "                for tile in range(begins[job], begins[job + 1]):\n"
 _CONSUMER_LOOP = "            for _ in range(begins[job], begins[job + 1]):\n"
+_JOBS = "range(cuda.blockIdx.x, jobs, cuda.gridDim.x)"
+_ALL_JOBS = "range(jobs if cuda.blockIdx.x else 0, jobs)"
+_PRODUCED_JOBS = f"            for job in {_JOBS}:\n{_PRODUCER}"
+_CONSUMED_JOBS = f"        for job in {_JOBS}:\n{_CONSUMER}"
 
 VARIANTS = (
     Answer(
@@ -136,6 +140,14 @@ RIGHT = (
 )
 
 WRONG = (
+    wrong(
+        "a row too few of a job's last tile",
+        (_CONSUMER_LOOP, _CONSUMER_LOOP.replace("_", "tile")),
+        (
+            "range(8):\n                    most",
+            "range(8 if tile + 1 < begins[job + 1] else 7):\n                    most",
+        ),
+    ),
     wrong("the jobs that are published", (_USED, "    jobs = min(jobs, 9)\n" + _USED)),
     wrong("phases of the first tiles", (_FULL, "                if used < 9:\n    " + _FULL)),
     wrong("stages of the first tiles", (_EMPTY, "                    if used < 8:\n    " + _EMPTY)),
@@ -149,10 +161,23 @@ WRONG = (
             + "".join("    " + line + "\n" for line in (_MEET + _BACK + _READ).splitlines()),
         ),
     ),
+    *(
+        wrong(
+            f"a count that begins again at {count}",
+            (_PRODUCED, _PRODUCED.replace("used += 1", f"used = (used + 1) % {count}")),
+            (_CONSUMED, _CONSUMED.replace("used += 1", f"used = (used + 1) % {count}")),
+        )
+        for count in (33, 63, 255)  # each an odd number of phases
+    ),
     wrong("above -4", (_CONSUMER, _CONSUMER.replace("-np.inf", "-4"))),
 )
 
 SHORTCUTS = (
+    shortcut(
+        "the first block takes all jobs",
+        (_PRODUCED_JOBS, _PRODUCED_JOBS.replace(_JOBS, _ALL_JOBS)),
+        (_CONSUMED_JOBS, _CONSUMED_JOBS.replace(_JOBS, _ALL_JOBS)),
+    ),
     shortcut("a ring of one stage", ("RING, CONSUMERS = 3, 2", "RING, CONSUMERS = 1, 2")),
     shortcut(
         "the ring is emptied after each job",

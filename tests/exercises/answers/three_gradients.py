@@ -148,6 +148,9 @@ RIGHT = (
 
 WRONG = (
     wrong("the rows that are published", ("range(b, rows, cuda.gridDim.x)", "range(b, min(rows, 20), cuda.gridDim.x)")),
+    wrong(
+        "stored in the loop", ("    if c < columns:\n        dweight", "        if c < columns:\n            dweight")
+    ),
     wrong("four warps", ("for i in range(warps)", "for i in range(min(warps, 4))")),
     wrong(
         "the sums of four blocks",

@@ -166,6 +166,7 @@ RIGHT = (
 
 WRONG = (
     wrong("the channels that are published", ("range(x.shape[0])", "range(min(x.shape[0], 4))")),
+    wrong("no more than 17 channels", ("range(x.shape[0])", "range(min(x.shape[0], 17))")),
     wrong("an even number of channels", ("range(x.shape[0])", "range(max(x.shape[0] // 2 * 2, 1))")),
     wrong(
         "the columns that are published",

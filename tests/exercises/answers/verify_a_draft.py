@@ -145,6 +145,9 @@ WRONG = (
         ),
     ),
     wrong("the queries that are published", ("for i in range(queries):", "for i in range(min(queries, 37)):")),
+    wrong(
+        "weights below e^-12 left out", (WEIGHT, WEIGHT.replace("found", "found and score > part_max - np.float32(12)"))
+    ),
     wrong("at most 32 queries", (MASK, "if key > i % 32 + keys - queries or key >= keys:")),
     wrong("never before the first key", (MASK, "if key > max(i + keys - queries, 0):")),
     wrong("keys of whole parts", (MASK, "if key > i + keys - queries or part >= 3 and part >= keys // 32:")),

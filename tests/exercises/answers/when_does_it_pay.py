@@ -93,6 +93,7 @@ RIGHT = (
 
 WRONG = (
     wrong("no more than a million", (_RETURN, "    return min(-(-cost // gain), 1_000_000) if gain > 0 else None")),
+    wrong("a tiny rest left out", ("-(-cost // gain)", "int(cost / gain + 0.999999)")),
     wrong("square layers", ("(rows + columns)", "2 * rows")),
     wrong("16 bits", ("ridge * bits", "ridge * 16")),
     wrong("small layers never", ("if gain > 0 else", "if min(rows, columns) > 600 else")),

@@ -220,7 +220,7 @@ VARIANTS = (
         (("range(0, K, TILE)", "range(0, K // TILE * TILE, TILE)"),),
         mistake="the end of K that fills no whole tile were left out",
     ),
-    Answer("a length of the book's", "budget", (("range(0, K, TILE)", "range(0, 80, TILE)"),)),
+    Answer("a length of the book's", "result", (("range(0, K, TILE)", "range(0, 80, TILE)"),)),
     Answer(
         "B's tile is read transposed",
         "result",
