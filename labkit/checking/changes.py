@@ -91,12 +91,16 @@ class _Names:
         subscripts = [node for node in nodes if isinstance(node, ast.Subscript)]
         self.arrays = {node.value.id: _rank_of(node) for node in subscripts if isinstance(node.value, ast.Name)}
         self.constants = [name for name in dict.fromkeys(loaded) if name in constants]
-        self.unused = [name for name in parameters if name not in loaded]
+        stored = [node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+        self.unused = [name for name in dict.fromkeys(parameters + stored) if name not in loaded and name != "_"]
         self.scalars = [name for name in parameters if name not in self.arrays and name in loaded]
         self.maxima = _find_maxima(nodes)
         self.factors = [name for name in _assigned(nodes, _is_factor) if name in loaded]
         self.sums = _assigned(nodes, _is_start)
-        self.groups = [*_bound_together(nodes), _assigned(nodes, _is_size), self.constants, self.sums]
+        self.tests = {ast.unparse(node.test): node for node in nodes if isinstance(node, ast.If | ast.IfExp)}
+        sizes = _find_sizes(nodes, [*self.scalars, *self.constants])
+        self.indices = [name for name in dict.fromkeys(loaded) if name in _find_indices(nodes)]
+        self.groups = [*_bound_together(nodes), sizes, self.sums, self.indices]
         self.groups += [[name for name, rank in self.arrays.items() if rank == each] for each in (1, 2, 3, 4)]
         self.steps = [*self.constants, *self.scalars]
 
@@ -142,8 +146,23 @@ def _is_start(value):
     return isinstance(value, ast.Call) and ast.unparse(value.func).startswith(("np.float", "float"))
 
 
-def _is_size(value):
-    return any(isinstance(node, ast.Attribute) and node.attr in ("shape", "size") for node in ast.walk(value))
+def _find_sizes(nodes, known) -> list[str]:
+    """Return the names whose values follow from the lengths of arrays, from parameters and constants alone."""
+    pairs = [pair for node in nodes if isinstance(node, ast.Assign) for pair in _pairs(node)]
+    found = dict.fromkeys(known)
+    for target, value in pairs:
+        parts = list(ast.walk(value))
+        has_length = any(isinstance(node, ast.Attribute) and node.attr in ("shape", "size") for node in parts)
+        names = [node.id for node in parts if isinstance(node, ast.Name)]
+        if isinstance(target, ast.Name) and (has_length or (names and all(name in found for name in names))):
+            found[target.id] = None
+    return list(found)
+
+
+def _find_indices(nodes) -> set[str]:
+    """Return the names of single indices."""
+    subscripts = [node.slice for node in nodes if isinstance(node, ast.Subscript)]
+    return {node.id for index in subscripts for node in ast.walk(index) if isinstance(node, ast.Name)}
 
 
 def _find_maxima(nodes) -> set[str]:
@@ -191,10 +210,40 @@ def _fix_expression(node: ast.expr, parent: ast.AST, names: _Names) -> Iterator[
             yield UNLIKELY, f"the two values are exchanged: write {_quote(new)}.", new
     if isinstance(node, ast.Attribute):
         yield from _fix_index(node, names)
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+        yield from _guard_load(node)
+    if isinstance(node, ast.Name | ast.BinOp | ast.Subscript) and not isinstance(parent, ast.Subscript | ast.Attribute):
+        yield from _add_name(node, names)
+    if isinstance(node, ast.Name | ast.BinOp) and isinstance(parent, ast.Subscript | ast.Tuple):
+        for other in names.indices:
+            if other not in ast.unparse(node):
+                new = ast.BinOp(ast.Name(other, ast.Load()), ast.Add(), node)
+                yield LAST, f"the index {_quote(node)} lacks the term `{other}`: write {_quote(new)}.", new
     if isinstance(node, ast.Name | ast.Attribute | ast.BinOp) and _is_index(node, parent):
         for sign, word in ((ast.Add, "small"), (ast.Sub, "large")):
             new = ast.BinOp(node, sign(), ast.Constant(1))
             yield LAST, f"{_quote(node)} is one too {word} here: write {_quote(new)}.", new
+
+
+def _guard_load(node):
+    """Take 0 in place of an element that is outside of the array."""
+    indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    tests = []
+    for axis, index in enumerate(indices):
+        if not isinstance(index, ast.Constant):
+            tests.append(f"0 <= {ast.unparse(index)} < {ast.unparse(node.value)}.shape[{axis}]")
+    if tests:
+        where = "`, `".join(tests)
+        new = _parse(f"({ast.unparse(node)} if {' and '.join(tests)} else np.float32(0))")
+        yield POSSIBLE, f"{_quote(node)} can be outside; take `np.float32(0)` unless `{where}`.", new
+
+
+def _add_name(node, names):
+    """Use a name that is set and not used."""
+    for name in names.unused:
+        for sign in (ast.Mult(), ast.Mod(), ast.Add(), ast.Sub(), ast.FloorDiv(), ast.Div()):
+            new = ast.BinOp(node, sign, ast.Name(name, ast.Load()))
+            yield POSSIBLE, f"`{name}` is never used, and is missing here: write {_quote(new)}.", new
 
 
 def _exchanges(indices: Sequence[ast.expr]) -> Iterator[list[ast.expr]]:
@@ -212,6 +261,13 @@ def _is_index(node, parent):
 
 def _fix_operation(node, names):
     left, sign, right = node.left, node.op, node.right
+    if isinstance(left, ast.BinOp):
+        new = ast.BinOp(left.left, left.op, ast.BinOp(left.right, sign, right))
+        yield POSSIBLE, f"{_quote(left)} is computed first: put brackets, {_quote(new)}.", new
+    if isinstance(sign, ast.FloorDiv | ast.Mod):
+        for factor in names.steps:
+            new = ast.BinOp(left, sign, ast.BinOp(right, ast.Mult(), ast.Name(factor, ast.Load())))
+            yield LAST, f"the divisor {_quote(right)} lacks the factor `{factor}`: write {_quote(new)}.", new
     match sign:
         case ast.Add():
             new = ast.BinOp(left, ast.Sub(), right)
@@ -227,6 +283,8 @@ def _fix_operation(node, names):
             new = ast.Call(ast.Name("max", ast.Load()), [node, ast.Constant(0)], [])
             yield LAST, f"{_quote(node)} can be negative: write {_quote(new)}.", new
         case ast.Mult():
+            new = ast.BinOp(node, ast.Mult(), right)
+            yield UNLIKELY, f"the factor {_quote(right)} is needed twice: write {_quote(new)}.", new
             yield UNLIKELY, f"the factor {_quote(right)} is one too many: write {_quote(left)}.", left
             yield UNLIKELY, f"the factor {_quote(left)} is one too many: write {_quote(right)}.", right
             new = ast.BinOp(left, ast.Div(), right)
@@ -359,15 +417,54 @@ def _fix_statement(node: ast.stmt, names: _Names) -> Iterator[tuple[int, str, as
     if isinstance(node, ast.Assign):
         yield from _fix_start(node, names)
     if isinstance(node, ast.Assign | ast.AugAssign) and not isinstance(node.value, ast.Tuple):
-        for name in names.unused:
-            for sign, word in ((ast.Mult(), "a factor"), (ast.Add(), "a term"), (ast.Sub(), "a term to subtract")):
-                new = _with_value(node, ast.BinOp(node.value, sign, ast.Name(name, ast.Load())))
-                yield POSSIBLE, f"`{name}` is never used, and is {word} here: write {_quote(new)}.", new
+        yield from _fix_value(node, names)
+    if isinstance(node, _SIMPLE):
+        yield from _guard_line(node, names)
     if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
         for name in (*names.sums, *names.scalars):
             for sign, word in ((ast.Div(), "divided"), (ast.Mult(), "multiplied")):
                 new = _with_value(node, ast.BinOp(node.value, sign, ast.Name(name, ast.Load())))
                 yield LAST, f"what is stored is not {word} by `{name}`: write {_quote(new)}.", new
+
+
+def _fix_value(node, names):
+    """Yield assignments of other values."""
+    value = node.value
+    for text, test in names.tests.items():
+        if isinstance(test, ast.IfExp) and not isinstance(value, ast.IfExp):
+            new = _with_value(node, ast.IfExp(test.test, value, test.orelse))
+            yield POSSIBLE, f"this is not so where `{text}` does not hold: write {_quote(new)}.", new
+    if isinstance(value, ast.BinOp | ast.Name):
+        for sign, word in ((ast.Add(), "small"), (ast.Sub(), "large")):
+            new = _with_value(node, ast.BinOp(value, sign, ast.Constant(1)))
+            yield UNLIKELY, f"{_quote(value)} is one too {word} here: write {_quote(new)}.", new
+    if isinstance(node, ast.Assign) and isinstance(value, ast.Subscript):
+        new = _with_value(node, _parse(f"abs({ast.unparse(value)})"))
+        yield LAST, f"{_quote(value)} can be negative: write {_quote(new)}.", new
+    if isinstance(node, ast.AugAssign) and not isinstance(value, ast.Name):
+        new = _with_value(node, ast.BinOp(value, ast.Mult(), value))
+        yield LAST, f"{_quote(value)} is not squared: write {_quote(new)}.", new
+
+
+def _guard_line(node, names):
+    """Do a line only under a condition."""
+    for text, test in names.tests.items():
+        new = ast.If(test.test, [node], [])
+        yield UNLIKELY, f"this line is to be done only if `{text}`.", new
+    divisors = [each.right for each in ast.walk(node) if isinstance(each, ast.BinOp) and isinstance(each.op, ast.Div)]
+    for name in dict.fromkeys(each.id for each in divisors if isinstance(each, ast.Name)):
+        new = ast.If(_parse(f"{name} > np.float32(0)"), [node], [])
+        yield UNLIKELY, f"`{name}` can be 0, and 0 / 0 is NaN: do this only if it is above 0.", new
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+        target = node.targets[0]
+        indices = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+        for axis, index in enumerate(indices):
+            text = f"{ast.unparse(index)} < {ast.unparse(target.value)}.shape[{axis}]"
+            yield (
+                UNLIKELY,
+                f"{_quote(target)} can be outside: store only if `{text}`.",
+                ast.If(_parse(text), [node], []),
+            )
 
 
 def _loaded(target):
@@ -541,3 +638,45 @@ def _add_barrier(function, body, place, node):
     else:
         line, where = node.lineno, f"before line {node.lineno}"
     yield Change(POSSIBLE, line, f"a barrier is missing: write `{BARRIER}` {where}.", text)
+
+
+def find_index_lines(function: ast.FunctionDef, line: int) -> set[int]:
+    """Return the lines that decide which elements are accessed in a line, and whether they are."""
+    around: dict[ast.stmt, tuple[ast.stmt, ...]] = {}
+    todo = [(statement, ()) for statement in function.body]
+    while todo:
+        statement, outer = todo.pop()
+        around[statement] = outer
+        for name in ("body", "orelse"):
+            todo += [(inner, (*outer, statement)) for inner in getattr(statement, name, ())]
+    found = {each for each in around if each.lineno <= line <= _last_line(each) and not hasattr(each, "body")}
+    names = [
+        name for each in found for part in ast.walk(each) if isinstance(part, ast.Subscript) for name in _reads(part)
+    ]
+    for outer in [outer for each in found for outer in around[each]]:
+        found.add(outer)
+        names += _reads(
+            outer.iter if isinstance(outer, ast.For) else outer.test if isinstance(outer, ast.If) else outer
+        )
+    done = set()
+    while names:
+        name = names.pop()
+        for each in around:
+            if (
+                name not in done
+                and isinstance(each, ast.Assign)
+                and name in _reads(ast.Tuple(each.targets, ast.Load()))
+            ):
+                found.add(each)
+                names += _reads(each.value)
+        done.add(name)
+    return {each.lineno for each in found}
+
+
+def _reads(node) -> list[str]:
+    return [each.id for each in ast.walk(node) if isinstance(each, ast.Name)]
+
+
+def find_unused(function: ast.FunctionDef) -> list[str]:
+    """Return the parameters and variables that nothing reads."""
+    return _Names(function, ()).unused

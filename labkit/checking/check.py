@@ -21,13 +21,12 @@ from labkit.checking.budget import (
     read_counter,
     read_site_counter,
 )
-from labkit.checking.changes import Change
 from labkit.checking.compare import Difference, find_wrong_output, list_after_two
 from labkit.checking.exercise import Exercise, Launch, Questions
 from labkit.checking.failing_access import FailingAccess, find_access, find_stores, keep_block, list_blocks
 from labkit.checking.in_child import Allowance
 from labkit.checking.own_code import collect_helpers, explain_foreign_function, find_foreign_helper
-from labkit.checking.repair import find_repair
+from labkit.checking.repair import OF_INDICES, OF_WAITS, find_repair, find_unused_names
 from labkit.checking.restricted_python import run_calls
 from labkit.checking.source import find_stub_line, python_function
 from labkit.checking.suspect import find_suspect
@@ -43,6 +42,7 @@ WITH_FIX = ("bounds", "uninitialised", "barrier", "zero-division")  # errors tha
 ADVICE = ("uncoalesced", "bank-conflict", "float64")  # what a learner can change in the code of an exercise
 OTHER_ORDER = "The blocks of a launch run in any order, and in a second run, in another one"
 SENTENCE_END = r"(?<=[.?!]) (?=[A-Z`])(?=(?:[^`]*`[^`]*`)*[^`]*$)"  # outside of code
+CURED = (*OF_WAITS, *OF_INDICES, "result", "shuffle", "mask", "zero-division", "budget", "duty")
 ALONE = "This change alone makes it right."
 ANOTHER_WAY = "The result is right, but not in the way that the exercise is about"
 
@@ -79,9 +79,8 @@ def judge(exercise: Exercise, kernel: Any, seed: int, draws: int = 1, repairs: b
     try:
         message = judgement.run_checks(draws)
     except _Fault as fault:
-        if repairs and (repair := judgement.find_repair(fault)):
-            message = f"{fault.plain or fault}\n- Line {repair.line}: {repair.said} {ALONE}"
-            fault = _Fault(fault.reason, message, repair.line, fault.difference, fault.access)
+        if repairs and fault.reason in CURED and "write `" not in str(fault):
+            fault = judgement.add_cure(fault)
         run_details: dict[str, Any] = {"line": fault.line, "launch": judgement.label}
         run_details |= {"trace": judgement.trace, "access": fault.access}
         if fault.difference:
@@ -119,11 +118,17 @@ class _Judgement:
         self._check_source()
         return self._check_launches(draws)
 
-    def find_repair(self, fault: _Fault) -> Change | None:
-        """Find a change with which the answer is right; none in a task whose point is to find it."""
+    def add_cure(self, fault: _Fault) -> _Fault:
+        """Add the change with which the answer is right, or what nothing uses; nothing in a task that is to find it."""
         if self.launch is None or self.exercise.machine == "cpu" or self.exercise.finds_fault:
-            return None
-        return find_repair(self.function, self._is_repaired, self.exercise.constants, fault.reason)
+            return fault
+        repair = find_repair(self.function, self._is_repaired, self.exercise.constants, fault.reason, fault.line)
+        if repair:
+            message = f"{fault.plain or fault}\n- Line {repair.line}: {repair.said} {ALONE}"
+            return _Fault(fault.reason, message, repair.line, fault.difference, fault.access)
+        unused = find_unused_names(self.function)
+        message = "".join(f"\n- `{name}` is never used: is it forgotten somewhere?" for name in unused[:1])
+        return _Fault(fault.reason, f"{fault}{message}", fault.line, fault.difference, fault.access)
 
     def _is_repaired(self, function):
         """Tell whether a changed function is right, first on the latest launch."""

@@ -8,15 +8,17 @@ import textwrap
 import time
 from collections.abc import Callable, Collection, Iterator
 
-from labkit.checking.changes import POSSIBLE, Change, list_changes
+from labkit.checking.changes import POSSIBLE, Change, find_index_lines, find_unused, list_changes
 
 OF_WAITS = "race", "in-flight", "barrier", "deadlock", "mbarrier", "order", "proxy"  # reasons
-MOST_TRIES = 400
+OF_INDICES = "bounds", "unwritten"
+OFF_FOCUS = 3  # ranks
+MOST_TRIES = 700
 MOST_S = 5.0  # of computing
 
 
 def find_repair(
-    function: Callable, is_right: Callable[[Callable], bool], given: Collection[str], reason: str
+    function: Callable, is_right: Callable[[Callable], bool], given: Collection[str], reason: str, line: int | None
 ) -> Change | None:
     """Return the first change with which a function is right, None if none is found in time.
 
@@ -26,11 +28,11 @@ def find_repair(
         Judges a changed function. A wrong one should be told soon.
     given
         Names of constants that decide how the function is run: they stay as they are.
-    reason
-        That of the verdict.
+    reason, line
+        Those of the verdict.
     """
     start_s = time.process_time()
-    for number, change in enumerate(_list_changes(function, given, reason in OF_WAITS)[:MOST_TRIES]):
+    for number, change in enumerate(_list_changes(function, given, reason, line)[:MOST_TRIES]):
         if time.process_time() - start_s > MOST_S:
             return None
         if is_right(_make_changed(function, change, number)):
@@ -38,23 +40,39 @@ def find_repair(
     return None
 
 
-def _list_changes(function, given, are_lines_first) -> list[Change]:
+def find_unused_names(function: Callable) -> list[str]:
+    """Return the parameters and variables of a function that nothing reads."""
+    tree = _read(function)
+    return find_unused(tree) if tree else []
+
+
+def _read(function) -> ast.FunctionDef | None:
+    """Return the function without decorators and annotations, with the lines of its cell; None if it cannot be read."""
     try:
         lines, first_line = inspect.getsourcelines(function.__code__)
         tree = ast.parse(textwrap.dedent("".join(lines))).body[0]
     except (OSError, TypeError, SyntaxError):
-        return []
-    has_while = any(isinstance(node, ast.While) for node in ast.walk(tree))  # which a change may keep from its end
-    if not isinstance(tree, ast.FunctionDef) or function.__closure__ or has_while:
-        return []
+        return None
+    if not isinstance(tree, ast.FunctionDef):
+        return None
     tree.decorator_list, tree.returns = [], None
     tree.args = ast.arguments([], [ast.arg(arg.arg) for arg in tree.args.args], None, [], [], None, [])
     ast.increment_lineno(tree, first_line - 1)
+    return tree
+
+
+def _list_changes(function, given, reason, line) -> list[Change]:
+    tree = _read(function)
+    if tree is None or function.__closure__:
+        return []
+    if any(isinstance(node, ast.While) for node in ast.walk(tree)):  # which a change may keep from its end
+        return []
     numbers = {name: value for name, value in function.__globals__.items() if type(value) is int}
     read = [name for name in function.__code__.co_names if name in numbers]
     free = {name: numbers[name] for name in read if name not in given}
-    changes = [*_change_constants(function, free, ast.unparse(tree)), *list_changes(tree, read, are_lines_first)]
-    return sorted(changes, key=lambda change: change.rank)
+    changes = [*_change_constants(function, free, ast.unparse(tree)), *list_changes(tree, read, reason in OF_WAITS)]
+    focus = find_index_lines(tree, line) if line and reason in OF_INDICES else set()
+    return sorted(changes, key=lambda change: change.rank - OFF_FOCUS * (change.line in focus))
 
 
 def _change_constants(function, numbers, text) -> Iterator[Change]:
