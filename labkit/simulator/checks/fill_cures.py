@@ -1,5 +1,9 @@
 """Suggested fixes for a read of an element that nothing has written: where to set it."""
 
+import ast
+
+from labkit.rebinding import names_in
+
 
 def cure_unwritten(launch, site, array) -> str:
     """Return a sentence that says where to set what the access at `site` reads; `array` is a whole one."""
@@ -11,14 +15,22 @@ def cure_unwritten(launch, site, array) -> str:
         return f"Set it before line {site.line} reads it, or pass an array that is full{code}."
     if array.space == "local":
         code = f": `for k in range({array.name}.size): {array.name}[k] = 0`" if _is_plain(array) else ""
-        return f"Set its elements after line {array.line}, which makes it{code}."
+        cure = f"Set its elements after line {array.line}, which makes it{code}."
+        if any(s.array == array.name and s.kind == "store" and _names_thread(launch, s) for s in launch.sites):
+            cure += f" If other threads are to set them, {array.name} must be a `cuda.shared.array`."
+        return cure
     own = [s for s in launch.sites if s.array == array.name]
     updated = {(s.line, s.column) for s in own if s.kind == "load"}  # by a `+=`, which stores there too
     stores = [s.line for s in own if s.kind == "store" and s.line != site.line and (s.line, s.column) not in updated]
+    if stores and (ended := _line_of_early_return(launch.source.tree, min(stores))):
+        return (
+            f"Threads that return in line {ended} store nothing in line {min(stores)}: let them go on, and guard their "
+            "global loads and stores alone."
+        )
     if stores:
         return (
-            f"Let line {min(stores)} store every element that line {site.line} reads, with 0 where there is nothing "
-            "to load."
+            f"Let line {min(stores)} store every element that line {site.line} reads; where there is nothing to load, "
+            "a value that changes no result, such as 0 for a sum."
         )
     code = ""
     if _is_plain(array) and launch.block[1:] == (1, 1):
@@ -27,6 +39,21 @@ def cure_unwritten(launch, site, array) -> str:
         f"Let the threads of the block set its elements after line {array.line}, which makes it{code} and meet at "
         "`cuda.syncthreads()`."
     )
+
+
+def _names_thread(launch, site):
+    """Return whether the index of an access is computed from that of the thread."""
+    assigned = [node for node in ast.walk(launch.source.tree) if isinstance(node, ast.Assign)]
+    of_thread = [target for node in assigned if "threadIdx" in ast.unparse(node.value) for target in node.targets]
+    return bool(
+        names_in(ast.parse(site.text, mode="eval")) & {n for each in of_thread for n in names_in(each, ast.Store)}
+    )
+
+
+def _line_of_early_return(kernel, line):
+    """Return the line of a `return` in an `if` before a line; None if there is none."""
+    returns = [n.lineno for n in ast.walk(kernel) if isinstance(n, ast.Return)]
+    return max((other for other in returns if other < line), default=None)
 
 
 def _is_plain(array):

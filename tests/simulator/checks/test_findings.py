@@ -422,11 +422,55 @@ def test_reading_shared_memory_that_nothing_filled():
     assert finding.message == (
         f"Line {line}: thread 40 of block 0 reads s[40], which nothing has written. Shared memory starts with "
         "whatever was there before, so the result can change from run to run. Let line "
-        f"{line_of(sums_unfilled_shared, 's[t] =')} store every element that line {line} reads, with 0 where there is "
-        "nothing to load."
+        f"{line_of(sums_unfilled_shared, 's[t] =')} store every element that line {line} reads; where there is nothing "
+        "to load, a value that changes no result, such as 0 for a sum."
     )
     assert (finding.kind, finding.severity, finding.index) == ("uninitialised", "error", (40,))
     assert finding.count == 24
+
+
+@cuda.jit
+def returns_early(x, y):
+    s = cuda.shared.array(64, float32)
+    t = cuda.threadIdx.x
+    if t >= 40:
+        return
+    s[t] = x[t]
+    y[t] = s[63 - t]
+
+
+def test_threads_that_return_early_leave_elements_unwritten():
+    finding = only(returns_early, 1, 64, numbers(64), zeros(64), kind="uninitialised")
+    line = line_of(returns_early, "        return")
+    assert finding.remedy.startswith(f"Threads that return in line {line} store nothing in line {line + 1}: ")
+
+
+@cuda.jit
+def keeps_for_itself(x, y):
+    mine = cuda.local.array(32, float32)
+    t = cuda.threadIdx.x
+    mine[t] = x[t]
+    y[t] = mine[31 - t]
+
+
+def test_a_local_array_is_not_set_by_other_threads():
+    finding = only(keeps_for_itself, 1, 32, numbers(32), zeros(32))
+    assert finding.remedy.endswith(" If other threads are to set them, mine must be a `cuda.shared.array`.")
+
+
+@cuda.jit
+def counts_behind_a_barrier(x, y, n):
+    if cuda.threadIdx.x == 0:
+        y[cuda.blockIdx.x] = x[0]
+        cuda.syncthreads()
+        before = cuda.atomic.add(n, 0, 1)
+        y[cuda.blockIdx.x] = before
+
+
+def test_a_barrier_is_no_fence_for_other_blocks():
+    found = findings(counts_behind_a_barrier, 2, 32, numbers(1), zeros(2), np.zeros(1, np.int32), kind="barrier")
+    assert found[0].remedy.startswith("A barrier orders nothing for other blocks: ")
+    assert "`cuda.threadfence()`" in found[0].remedy
 
 
 @pytest.mark.parametrize(
