@@ -158,8 +158,9 @@ class _Judgement:
         except KernelError as error:
             raise _Fault("refused", _describe_error(error), error.line) from None
         if message := questions.find_mistake(answers):
-            cause = _find_cause(questions, answers)
+            cause, cure = _find_cause(questions, answers)
             message += f"\n- The answers came out as if {cause}." if cause else ""
+            message += f"\n- {cure}" if cure else ""
             raise _Fault("result", message, None, Difference(self.exercise.function, "result", message, cause=cause))
 
     def _check_launch(self, launch: Launch) -> Trace | LoopTrace:
@@ -287,10 +288,12 @@ class _Judgement:
                 raise _Fault("duty", f"{ANOTHER_WAY}.\n{shortfall}")
 
 
-def _find_cause(questions: Questions, answers: Sequence[Any]) -> str:
-    """Return the usual mistake that gives all these answers, "" if none does."""
-    made = (cause for cause, answer in questions.mistakes if answers == [answer(*call) for call in questions.calls])
-    return next(made, "")
+def _find_cause(questions: Questions, answers: Sequence[Any]) -> tuple[str, str]:
+    """Return the usual mistake that gives all these answers, and its cure; "" if none does."""
+    for cause, answer, *cure in questions.mistakes:
+        if answers == [answer(*call) for call in questions.calls]:
+            return cause, "".join(cure)
+    return "", ""
 
 
 def _explain_decorator(exercise: Exercise, kernel: Any) -> str:
