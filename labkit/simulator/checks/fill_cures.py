@@ -1,5 +1,7 @@
 """Suggested fixes for a read of an element that nothing has written: where to set it."""
 
+import ast
+
 
 def cure_unwritten(launch, site, array) -> str:
     """Return a sentence that says where to set what the access at `site` reads; `array` is a whole one."""
@@ -15,6 +17,19 @@ def cure_unwritten(launch, site, array) -> str:
     own = [s for s in launch.sites if s.array == array.name]
     updated = {(s.line, s.column) for s in own if s.kind == "load"}  # by a `+=`, which stores there too
     stores = [s.line for s in own if s.kind == "store" and s.line != site.line and (s.line, s.column) not in updated]
+    leaving = _first_return(launch.source.tree)
+    if stores and leaving and leaving < min(stores):
+        return (
+            f"The threads that return in line {leaving} store nothing in line {min(stores)}: let all threads stay, and "
+            "guard the last stores alone."
+        )
+    guarded = [(line, test) for line in stores if (test := _guard_of(launch.source.tree, line))]
+    if guarded:
+        line, test = guarded[0]
+        return (
+            f"Line {line} stores only where `{test}`: let every element that line {site.line} reads be stored, with 0 "
+            "where there is nothing to load."
+        )
     if stores:
         return (
             f"Let line {min(stores)} store every element that line {site.line} reads, with 0 where there is nothing "
@@ -27,6 +42,19 @@ def cure_unwritten(launch, site, array) -> str:
         f"Let the threads of the block set its elements after line {array.line}, which makes it{code} and meet at "
         "`cuda.syncthreads()`."
     )
+
+
+def _first_return(kernel):
+    """Return the line of the first `return` of some threads; None if there is none."""
+    branches = [node for node in ast.walk(kernel) if isinstance(node, ast.If)]
+    return min((n.lineno for branch in branches for n in branch.body if isinstance(n, ast.Return)), default=None)
+
+
+def _guard_of(kernel, line):
+    """Return the condition of the innermost `if` without `else` around a line; "" if there is none."""
+    branches = [node for node in ast.walk(kernel) if isinstance(node, ast.If) and not node.orelse]
+    around = [node for node in branches if node.body[0].lineno <= line <= node.body[-1].end_lineno]
+    return ast.unparse(max(around, key=lambda node: node.lineno).test) if around else ""
 
 
 def _is_plain(array):
