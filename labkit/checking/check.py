@@ -20,12 +20,14 @@ from labkit.checking.budget import (
     read_counter,
     read_site_counter,
 )
+from labkit.checking.changes import Change
 from labkit.checking.compare import Difference, find_wrong_output, list_after_two
 from labkit.checking.exercise import Exercise, Launch, Questions
 from labkit.checking.failing_access import FailingAccess, find_access, find_stores, keep_block, list_blocks
 from labkit.checking.in_child import Allowance
 from labkit.checking.overrun import explain_barriers, find_site
 from labkit.checking.own_code import collect_helpers, explain_foreign_function, find_foreign_helper
+from labkit.checking.repair import find_repair
 from labkit.checking.restricted_python import run_calls
 from labkit.checking.source import find_stub_line, python_function
 from labkit.checking.suspect import find_suspect
@@ -40,6 +42,7 @@ FIRST_KINDS = ("bounds", "deadlock", "barrier", "race")  # reported first if the
 ADVICE = ("uncoalesced", "bank-conflict", "float64")  # what a learner can change in the code of an exercise
 OTHER_ORDER = "The blocks of a launch run in any order, and in a second run, in another one"
 SENTENCE_END = r"(?<=[.?!]) (?=[A-Z`])(?=(?:[^`]*`[^`]*`)*[^`]*$)"  # outside of code
+ALONE = "This change alone makes it right."
 ANOTHER_WAY = "The result is right, but not in the way that the exercise is about"
 
 
@@ -53,24 +56,31 @@ class _Fault(Exception):
         line: int | None = None,
         difference: Difference | None = None,
         access: FailingAccess | None = None,
+        plain: str = "",
     ):
         super().__init__(message)
         self.reason, self.line, self.difference, self.access = reason, line, difference, access
+        self.plain = plain  # the message without advice
 
 
-def judge(exercise: Exercise, kernel: Any, seed: int, draws: int = 1) -> Verdict:
+def judge(exercise: Exercise, kernel: Any, seed: int, draws: int = 1, repairs: bool = False) -> Verdict:
     """Judge a kernel by runs on the exercise's fixed sizes and on random ones.
 
     Parameters
     ----------
     seed, draws
         The random sizes are drawn with `seed` and the next `draws` - 1 seeds.
+    repairs
+        Whether to search for a change that makes a wrong answer right, for a verdict that a learner reads.
     """
     judgement = _Judgement(exercise, kernel, seed)
     exercise_fields = exercise.id, exercise.title, exercise.points
     try:
         message = judgement.run_checks(draws)
     except _Fault as fault:
+        if repairs and (repair := judgement.find_repair(fault)):
+            message = f"{fault.plain or fault}\n- Line {repair.line}: {repair.said} {ALONE}"
+            fault = _Fault(fault.reason, message, repair.line, fault.difference, fault.access)
         run_details: dict[str, Any] = {"line": fault.line, "launch": judgement.label}
         run_details |= {"trace": judgement.trace, "access": fault.access}
         if fault.difference:
@@ -93,9 +103,11 @@ def read_constants(exercise: Exercise, function: Callable) -> dict[str, int]:
 class _Judgement:
     """The runs of one check. `label` and `trace` are those of the latest run; faults are raised."""
 
-    def __init__(self, exercise: Exercise, kernel: Any, seed: int):
+    def __init__(self, exercise: Exercise, kernel: Any, seed: int, home: Callable | None = None):
         self.exercise, self.kernel, self.seed = exercise, kernel, seed
         self.function = python_function(kernel)
+        self.home = home or self.function  # a function of the cell
+        self.launch: Launch | Questions | None = None  # the latest
         self.label = ""
         self.allowance = Allowance()
         self.record: Callable[..., Trace] | None = None  # runs the latest launch again
@@ -103,8 +115,30 @@ class _Judgement:
 
     def run_checks(self, draws: int) -> str:
         """Run and check everything; return the message on a right answer."""
-        exercise = self.exercise
         self._check_source()
+        return self._check_launches(draws)
+
+    def find_repair(self, fault: _Fault) -> Change | None:
+        """Find a change with which the answer is right; none in a task whose point is to find it."""
+        if self.launch is None or self.exercise.machine == "cpu" or self.exercise.finds_fault:
+            return None
+        return find_repair(self.function, self._is_repaired, self.exercise.constants, fault.reason)
+
+    def _is_repaired(self, function):
+        """Tell whether a changed function is right, first on the latest launch."""
+        trial = _Judgement(self.exercise, function, self.seed, self.home)
+        try:
+            if isinstance(self.launch, Questions):
+                trial._check_answers(self.launch)
+            elif self.launch:
+                trial._check_launch(self.launch)
+            trial._check_launches(draws=1)
+        except _Fault:
+            return False
+        return True
+
+    def _check_launches(self, draws: int) -> str:
+        exercise = self.exercise
         try:
             constants = read_constants(exercise, self.function)
             launches: list[Any] = list(exercise.make_launches(self.seed, draws, **constants))
@@ -152,7 +186,7 @@ class _Judgement:
     def _check_answers(self, questions: Questions):
         """Ask a plain function and check its answers."""
         self._check_parameters(self.function.__code__.co_argcount, len(questions.calls[0]))
-        self.label = questions.label
+        self.label, self.launch = questions.label, questions
         try:
             answers = run_calls(self.function, questions.calls, self.allowance)
         except KernelError as error:
@@ -165,7 +199,7 @@ class _Judgement:
 
     def _check_launch(self, launch: Launch) -> Trace | LoopTrace:
         """Run a launch and check its trace."""
-        self.label, self.trace = launch.label, None
+        self.label, self.launch, self.trace = launch.label, launch, None
         names = list(inspect.signature(self.function).parameters)
         self._check_parameters(len(names), len(launch.args))
         try:
@@ -178,7 +212,7 @@ class _Judgement:
         except Exception as error:  # a check reports, whatever a learner's code does
             raise _Fault("refused", f"The run ended with {type(error).__name__}: {error}") from None
         self.trace = trace
-        if complaint := find_foreign_helper(self.function, helpers):
+        if complaint := find_foreign_helper(self.home, helpers):
             raise _Fault("not a kernel", complaint)
         _check_inputs(launch, trace, names)
         self._check_findings(trace)
@@ -239,7 +273,8 @@ class _Judgement:
             block = access.thread.block
             self.trace = trace if block in trace.samples.blocks else self._record(trace, block)
         sentences = re.split(SENTENCE_END, add_line(first.line, first.message))
-        raise _Fault(first.kind, list_after_two(sentences), first.line, access=access)
+        plain = list_after_two(re.split(SENTENCE_END, add_line(first.line, first.fact)))
+        raise _Fault(first.kind, list_after_two(sentences), first.line, access=access, plain=plain)
 
     def _check_outputs(self, launch: Launch, trace: Trace | LoopTrace, names: list[str]):
         wrong = find_wrong_output(launch, names, trace.outputs)
@@ -259,7 +294,7 @@ class _Judgement:
                 message += f"\n- Look at line {suspicion.line}: what else leads to {wrong.name} is written as usual."
             elif len({store.line for store in stores}) == 1 < len(lines):
                 message += f"\n- Line {stores[0].line} stored {wrong.name}'s first wrong element."
-        raise _Fault(wrong.reason, message, suspicion.line, wrong, stores[-1] if stores else None)
+        raise _Fault(wrong.reason, message, suspicion.line, wrong, stores[-1] if stores else None, wrong.message)
 
     def _find_stores(self, wrong: Difference, trace: Trace | LoopTrace) -> list[FailingAccess]:
         """Find the stores to the first wrong element; keep the accesses of the block that made the last of them."""

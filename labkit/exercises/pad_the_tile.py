@@ -65,6 +65,7 @@ EXERCISE = Exercise(
     points=2,
     function="transpose",
     make_launch=make_launch,
+    finds_fault=True,
     sizes=((64, 96), (40, 72)),  # rows, columns of A; the second is ragged
     random_sizes=(
         (range(72, 105, 8), range(104, 137, 8)),

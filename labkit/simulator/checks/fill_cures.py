@@ -4,6 +4,8 @@ import ast
 
 from labkit.rebinding import names_in
 
+NOTHING = "where there is nothing to load, a value that changes no result, such as 0 for a sum"
+
 
 def cure_unwritten(launch, site, array) -> str:
     """Return a sentence that says where to set what the access at `site` reads; `array` is a whole one."""
@@ -22,16 +24,18 @@ def cure_unwritten(launch, site, array) -> str:
     own = [s for s in launch.sites if s.array == array.name]
     updated = {(s.line, s.column) for s in own if s.kind == "load"}  # by a `+=`, which stores there too
     stores = [s.line for s in own if s.kind == "store" and s.line != site.line and (s.line, s.column) not in updated]
-    if stores and (ended := _line_of_early_return(launch.source.tree, min(stores))):
+    leaving = _first_return(launch.source.tree)
+    if stores and leaving and leaving < min(stores):
         return (
-            f"Threads that return in line {ended} store nothing in line {min(stores)}: let them go on, and guard their "
-            "global loads and stores alone."
+            f"The threads that return in line {leaving} store nothing in line {min(stores)}: let all threads stay, and "
+            "guard the last stores alone."
         )
+    guarded = [(line, test) for line in stores if (test := _guard_of(launch.source.tree, line))]
+    if guarded:
+        line, test = guarded[0]
+        return f"Line {line} stores only where `{test}`: let every element that line {site.line} reads be stored; {NOTHING}."
     if stores:
-        return (
-            f"Let line {min(stores)} store every element that line {site.line} reads; where there is nothing to load, "
-            "a value that changes no result, such as 0 for a sum."
-        )
+        return f"Let line {min(stores)} store every element that line {site.line} reads; {NOTHING}."
     code = ""
     if _is_plain(array) and launch.block[1:] == (1, 1):
         code = f", `for k in range(cuda.threadIdx.x, {array.name}.size, cuda.blockDim.x): {array.name}[k] = 0`,"
@@ -41,19 +45,25 @@ def cure_unwritten(launch, site, array) -> str:
     )
 
 
+def _first_return(kernel):
+    """Return the line of the first `return` of some threads; None if there is none."""
+    branches = [node for node in ast.walk(kernel) if isinstance(node, ast.If)]
+    return min((n.lineno for branch in branches for n in branch.body if isinstance(n, ast.Return)), default=None)
+
+
+def _guard_of(kernel, line):
+    """Return the condition of the innermost `if` without `else` around a line; "" if there is none."""
+    branches = [node for node in ast.walk(kernel) if isinstance(node, ast.If) and not node.orelse]
+    around = [node for node in branches if node.body[0].lineno <= line <= node.body[-1].end_lineno]
+    return ast.unparse(max(around, key=lambda node: node.lineno).test) if around else ""
+
+
 def _names_thread(launch, site):
     """Return whether the index of an access is computed from that of the thread."""
     assigned = [node for node in ast.walk(launch.source.tree) if isinstance(node, ast.Assign)]
     of_thread = [target for node in assigned if "threadIdx" in ast.unparse(node.value) for target in node.targets]
-    return bool(
-        names_in(ast.parse(site.text, mode="eval")) & {n for each in of_thread for n in names_in(each, ast.Store)}
-    )
-
-
-def _line_of_early_return(kernel, line):
-    """Return the line of a `return` in an `if` before a line; None if there is none."""
-    returns = [n.lineno for n in ast.walk(kernel) if isinstance(n, ast.Return)]
-    return max((other for other in returns if other < line), default=None)
+    names = {name for target in of_thread for name in names_in(target, ast.Store)}
+    return bool(names & names_in(ast.parse(site.text, mode="eval")))
 
 
 def _is_plain(array):

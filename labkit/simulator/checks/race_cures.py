@@ -4,6 +4,7 @@ import ast
 from dataclasses import dataclass
 from functools import lru_cache
 
+from labkit.simulator.checks.origins import origins_of
 from labkit.simulator.checks.races import FENCE, LOCK_FENCE, UNORDERED, WAIT, WARP
 from labkit.simulator.reading.syntax import is_spin
 from labkit.trace import Site
@@ -138,7 +139,9 @@ class Race:
             outside = f", outside of the `if` in line {around.lineno}" if around and not self.across else ""
             return f"Split the line: read into a variable, let all threads wait at {barrier}{outside}, then write."
         if site.line == other.line:
-            return "Give each thread an element of its own, or use `cuda.atomic`."
+            return self._cure_of_one_element()
+        if {site.kind, other.kind} == {"store"} and site.space == "global":
+            return f"Let only one of lines {other.line} and {site.line} store to it: check the index in both."
         if self.in_next_iteration:
             back = f"before the loop returns to line {site.line}"
             return f"Put {barrier} after line {other.line}, {back}{self._outside_branch(other)}."
@@ -177,6 +180,29 @@ class Race:
             f"{in_any_order} and cannot wait for one another: give each block elements of its own, or use "
             "`cuda.atomic`."
         )
+
+    def _cure_of_one_element(self):
+        """Return the cure of a store by several threads at once, from how their index comes about."""
+        subscript = _parse(self.site.text)
+        if not isinstance(subscript, ast.Subscript):
+            return "Give each thread an element of its own, or use `cuda.atomic`."
+        origins = origins_of(self.kernel, subscript.slice, self.site.line)
+        for node in [n for value in (subscript.slice, *(o.value for o in origins)) for n in ast.walk(value)]:
+            match node:
+                case ast.BinOp(number, ast.FloorDiv(), ast.Constant(int(threads))):
+                    return (
+                        f"`{ast.unparse(node)}` is the same in {threads} threads: let one of them store, "
+                        f"`if {ast.unparse(ast.BinOp(number, ast.Mod(), ast.Constant(threads)))} == 0:`, or use "
+                        "`cuda.atomic`."
+                    )
+        computed = [o for o in origins if not ast.unparse(o.value).startswith("cuda.")]
+        if computed:
+            last = max(computed, key=lambda origin: origin.line)
+            return (
+                f"Both have the same `{last.name}`: let line {last.line}, `{last.text}`, give each thread another, or "
+                "use `cuda.atomic`."
+            )
+        return "Give each thread an element of its own, or use `cuda.atomic`."
 
     def _beside_atomic(self) -> Site | None:
         """Return the plain read of an element that the other access updates by an atomic; None if it is not that."""

@@ -421,28 +421,30 @@ def test_reading_shared_memory_that_nothing_filled():
     line = line_of(sums_unfilled_shared, "y[t] =")
     assert finding.message == (
         f"Line {line}: thread 40 of block 0 reads s[40], which nothing has written. Shared memory starts with "
-        "whatever was there before, so the result can change from run to run. Let line "
-        f"{line_of(sums_unfilled_shared, 's[t] =')} store every element that line {line} reads; where there is nothing "
-        "to load, a value that changes no result, such as 0 for a sum."
+        "whatever was there before, so the result can change from run to run. Line "
+        f"{line_of(sums_unfilled_shared, 's[t] =')} stores only where `t < 40`: let every element that line {line} "
+        "reads be stored; where there is nothing to load, a value that changes no result, such as 0 for a sum."
     )
     assert (finding.kind, finding.severity, finding.index) == ("uninitialised", "error", (40,))
     assert finding.count == 24
 
 
+def test_threads_that_return_before_they_fill_a_tile_are_to_stay():
+    kernel = kernel_in("""
 @cuda.jit
-def returns_early(x, y):
-    s = cuda.shared.array(64, float32)
+def kernel(x):
+    s = cuda.shared.array(64, int32)
     t = cuda.threadIdx.x
     if t >= 40:
         return
-    s[t] = x[t]
-    y[t] = s[63 - t]
-
-
-def test_threads_that_return_early_leave_elements_unwritten():
-    finding = only(returns_early, 1, 64, numbers(64), zeros(64), kind="uninitialised")
-    line = line_of(returns_early, "        return")
-    assert finding.remedy.startswith(f"Threads that return in line {line} store nothing in line {line + 1}: ")
+    s[t] = t
+    cuda.syncthreads()
+    x[t] = s[63 - t]
+""")
+    found = findings(kernel, 1, 64, np.zeros(64, np.int32), kind="uninitialised")
+    assert found[0].remedy.startswith(
+        f"The threads that return in line {line_of(kernel, 'return')} store nothing in line {line_of(kernel, 's[t]')}"
+    )
 
 
 @cuda.jit
@@ -854,6 +856,12 @@ def test_a_tile_smaller_than_its_block_is_to_be_made_larger():
 
 RACES = {
     "s[0] = t": ("either value can be the one that stays", "Give each thread an element of its own"),
+    "s[t // 32] = t": ("either value can be the one that stays", "let one of them store, `if t % 32 == 0:`"),
+    "i = t * t\n    s[i % 9] = t": ("either value can be the one that stays", "Both have the same `i`: let line"),
+    "x[64 * b + t] = 1\n    x[64 * b + 63 - t] = 2": (
+        "either value can be the one that stays",
+        "check the index in both",
+    ),
     "s[0] += t": ("the old value or the new one", "Add in one step: `cuda.atomic.add(s, 0, t)`"),
     "s[t] = s[(t + 1) % 64]": ("the old value or the new one", "Split the line: read into a variable"),
     "s[t] = 1\n    cuda.atomic.add(s, 63 - t, 1)": ("the update can be lost", "Put `cuda.syncthreads()` between"),
