@@ -15,7 +15,6 @@ from labkit.checking.budget import (
     Budget,
     allowance_words,
     count_words,
-    find_worst_site,
     is_or_are,
     limit_words,
     read_counter,
@@ -25,6 +24,7 @@ from labkit.checking.compare import Difference, find_wrong_output, list_after_tw
 from labkit.checking.exercise import Exercise, Launch, Questions
 from labkit.checking.failing_access import FailingAccess, find_access, find_stores, keep_block, list_blocks
 from labkit.checking.in_child import Allowance
+from labkit.checking.overrun import explain_barriers, find_site
 from labkit.checking.own_code import collect_helpers, explain_foreign_function, find_foreign_helper
 from labkit.checking.repair import OF_INDICES, OF_WAITS, find_repair, find_unused_names
 from labkit.checking.restricted_python import run_calls
@@ -38,7 +38,6 @@ from labkit.simulator.run import simulate, simulate_backwards, simulate_disturbe
 from labkit.trace import Trace
 
 FIRST_KINDS = ("bounds", "deadlock", "barrier", "race")  # reported first if there are several findings
-WITH_FIX = ("bounds", "uninitialised", "barrier", "zero-division")  # errors that a verdict tells with their fix
 ADVICE = ("uncoalesced", "bank-conflict", "float64")  # what a learner can change in the code of an exercise
 OTHER_ORDER = "The blocks of a launch run in any order, and in a second run, in another one"
 SENTENCE_END = r"(?<=[.?!]) (?=[A-Z`])(?=(?:[^`]*`[^`]*`)*[^`]*$)"  # outside of code
@@ -79,8 +78,8 @@ def judge(exercise: Exercise, kernel: Any, seed: int, draws: int = 1, repairs: b
     try:
         message = judgement.run_checks(draws)
     except _Fault as fault:
-        if repairs and fault.reason in CURED and "write `" not in str(fault):
-            fault = judgement.add_cure(fault)
+        is_told = fault.reason == "budget" and "write `" in str(fault)
+        fault = judgement.add_cure(fault) if repairs and fault.reason in CURED and not is_told else fault
         run_details: dict[str, Any] = {"line": fault.line, "launch": judgement.label}
         run_details |= {"trace": judgement.trace, "access": fault.access}
         if fault.difference:
@@ -198,8 +197,9 @@ class _Judgement:
         except KernelError as error:
             raise _Fault("refused", _describe_error(error), error.line) from None
         if message := questions.find_mistake(answers):
-            cause = _find_cause(questions, answers)
+            cause, cure = _find_cause(questions, answers)
             message += f"\n- The answers came out as if {cause}." if cause else ""
+            message += f"\n- {cure}" if cure else ""
             raise _Fault("result", message, None, Difference(self.exercise.function, "result", message, cause=cause))
 
     def _check_launch(self, launch: Launch) -> Trace | LoopTrace:
@@ -223,7 +223,7 @@ class _Judgement:
         self._check_findings(trace)
         self._check_outputs(launch, trace, names)
         self._check_backwards(launch, trace, names)
-        _check_budgets(launch, trace)
+        _check_budgets(launch, trace, self.function)
         _check_duties(launch, trace)
         return trace
 
@@ -273,12 +273,11 @@ class _Judgement:
             return
         order = {kind: rank for rank, kind in enumerate(FIRST_KINDS)}
         first = min(errors, key=lambda finding: order.get(finding.kind, len(order)))
-        message = first.message if first.kind in WITH_FIX else first.fact
         access = None
         if isinstance(trace, Trace) and (access := find_access(trace, first)):
             block = access.thread.block
             self.trace = trace if block in trace.samples.blocks else self._record(trace, block)
-        sentences = re.split(SENTENCE_END, add_line(first.line, message))
+        sentences = re.split(SENTENCE_END, add_line(first.line, first.message))
         plain = list_after_two(re.split(SENTENCE_END, add_line(first.line, first.fact)))
         raise _Fault(first.kind, list_after_two(sentences), first.line, access=access, plain=plain)
 
@@ -329,10 +328,12 @@ class _Judgement:
                 raise _Fault("duty", f"{ANOTHER_WAY}.\n{shortfall}")
 
 
-def _find_cause(questions: Questions, answers: Sequence[Any]) -> str:
-    """Return the usual mistake that gives all these answers, "" if none does."""
-    made = (cause for cause, answer in questions.mistakes if answers == [answer(*call) for call in questions.calls])
-    return next(made, "")
+def _find_cause(questions: Questions, answers: Sequence[Any]) -> tuple[str, str]:
+    """Return the usual mistake that gives all these answers, and its cure; "" if none does."""
+    for cause, answer, *cure in questions.mistakes:
+        if answers == [answer(*call) for call in questions.calls]:
+            return cause, "".join(cure)
+    return "", ""
 
 
 def _explain_decorator(exercise: Exercise, kernel: Any) -> str:
@@ -388,11 +389,11 @@ def add_line(line: int, message: str) -> str:
     return message if re.search(rf"\b[Ll]ine {line}\b", message) else f"Line {line}: {message}"
 
 
-def _check_budgets(launch, trace):
+def _check_budgets(launch, trace, function):
     for budget in launch.budgets:
         count = read_counter(budget.counter, trace)
         if count > budget.at_most:
-            raise _Fault("budget", *_explain_overrun(budget, count, trace))
+            raise _Fault("budget", *_explain_overrun(budget, count, trace, function))
 
 
 def _there_are(count, counter):
@@ -401,8 +402,16 @@ def _there_are(count, counter):
     return words if counter.startswith("%") else f"There {is_or_are(count)} {words}"
 
 
-def _explain_overrun(budget: Budget, count: int, trace: Trace | LoopTrace) -> tuple[str, int | None]:
+def _explain_overrun(
+    budget: Budget, count: int, trace: Trace | LoopTrace, function: Callable
+) -> tuple[str, int | None]:
     """Return the message on an exceeded budget, and the line that uses most of it."""
+    message, line, advice = _blame(budget, count, trace, function)
+    return "\n- ".join([message, *filter(None, (advice, budget.cure))]), line
+
+
+def _blame(budget, count, trace, function) -> tuple[str, int | None, str]:
+    """Return the message on an exceeded budget, the line that uses most of it, and a sentence on that line."""
     message = (
         f"The result is right, but not within the budget. {_there_are(count, budget.counter)}, "
         f"and {allowance_words(budget.at_most, budget.counter)} ({budget.formula})."
@@ -410,18 +419,21 @@ def _explain_overrun(budget: Budget, count: int, trace: Trace | LoopTrace) -> tu
     if budget.counter == FLOAT64:
         finding = next((finding for finding in trace.findings if finding.kind == "float64"), None)
         why, line = (finding.fact, finding.line) if finding else _explain_float64(trace)
-        return f"{message}\n{why}", line
-    worst, array_count = find_worst_site(budget, trace)
+        return f"{message}\n{why}", line, ""
+    barriers, line = explain_barriers(budget, function)
+    worst, advice = find_site(budget, trace, function)
     site, site_count = worst.site, read_site_counter(budget.counter, worst)
     if not site_count:
-        return message, None
+        return message, line, barriers
     if budget.shares:
         share = budget.shares.get(site.array, 0)
+        of_one = (counters for counters in trace.sites if counters.site.array == site.array)
+        array_count = sum(read_site_counter(budget.counter, counters) for counters in of_one)
         of_array = f"{array_count:,} of them {is_or_are(array_count)} of {site.array}"
         message += f"\n{of_array}, which may have {f'{share:,}' if share else 'none'}: "
-        return f"{message}look at `{site.text}` in line {site.line}.", site.line
+        return f"{message}look at `{site.text}` in line {site.line}.", site.line, advice
     message += f"\n{site_count:,} of them {is_or_are(site_count)} made by "
-    return f"{message}`{site.text}` in line {site.line}.", site.line
+    return f"{message}`{site.text}` in line {site.line}.", site.line, advice
 
 
 def _explain_float64(trace) -> tuple[str, int | None]:

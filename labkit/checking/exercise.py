@@ -35,7 +35,8 @@ class Questions:
     label: str  # names the calls in the verdict
     calls: tuple[tuple[Any, ...], ...]  # arguments of each call
     find_mistake: Callable[[Sequence[Any]], str]  # from all answers in order to a sentence; "" if all are right
-    mistakes: tuple[tuple[str, Callable[..., Any]], ...] = ()  # usual causes, each with the answer that it gives a call
+    # usual causes, each with the answer that it gives a call, and with its cure, a sentence, if there is more to say
+    mistakes: tuple[tuple[str, Callable[..., Any]] | tuple[str, Callable[..., Any], str], ...] = ()
 
 
 @dataclass(frozen=True)

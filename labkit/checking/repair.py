@@ -8,13 +8,13 @@ import textwrap
 import time
 from collections.abc import Callable, Collection, Iterator
 
-from labkit.checking.changes import POSSIBLE, Change, find_index_lines, find_unused, list_changes
+from labkit.checking.changes import LAST, POSSIBLE, Change, find_index_lines, find_unused, list_changes
 
 OF_WAITS = "race", "in-flight", "barrier", "deadlock", "mbarrier", "order", "proxy"  # reasons
 OF_INDICES = "bounds", "unwritten"
 OFF_FOCUS = 3  # ranks
 MOST_TRIES = 700
-MOST_S = 5.0  # of computing
+MOST_S = 8.0  # of computing
 
 
 def find_repair(
@@ -81,10 +81,16 @@ def _change_constants(function, numbers, text) -> Iterator[Change]:
     for name, value in numbers.items():
         lines_set = [i for i, text in enumerate(lines, 1) if re.match(rf"[\w, ]*\b{name}\b[\w, ]*=", text)]
         near = [(value - 1, "one too large"), (value + 1, "one too small")]
-        near += [(2 * value, "half of what it should be"), (value // 2, "twice what it should be")]
+        far = [(2 * value, "half of what it should be"), (value // 2, "twice what it should be")]
         for line in lines_set[:1]:
-            for other, why in near:
-                yield Change(POSSIBLE, line, f"`{name}` is {why}: it should be {other} here.", text, {name: other})
+            for other, why in near + far:
+                yield Change(
+                    LAST if (other, why) in far else POSSIBLE,
+                    line,
+                    f"`{name}` is {why}: it should be {other} here.",
+                    text,
+                    {name: other},
+                )
 
 
 def _make_changed(function, change, number) -> Callable:
