@@ -229,7 +229,8 @@ def _fix_expression(node: ast.expr, parent: ast.AST, names: _Names) -> Iterator[
         for other in names.indices:
             if other not in ast.unparse(node):
                 new = ast.BinOp(ast.Name(other, ast.Load()), ast.Add(), node)
-                rank = UNLIKELY if isinstance(parent, ast.Compare) else LAST
+                is_equality = isinstance(parent, ast.Compare) and isinstance(parent.ops[0], ast.Eq)
+                rank = POSSIBLE if is_equality else LAST
                 yield rank, f"the index {_quote(node)} lacks the term `{other}`: write {_quote(new)}.", new
     if isinstance(node, ast.Name | ast.Attribute | ast.BinOp) and _is_index(node, parent):
         for sign, word in ((ast.Add, "small"), (ast.Sub, "large")):
@@ -600,8 +601,11 @@ def _exchange(function, body, place):
         said = f"{_name(other)} stands too late: write it before line {one.lineno}."
         yield Change(LIKELY, other.lineno, said, text)
         return
+    elif still := sorted(_sets(one) & _gets(other)):
+        said = f"line {other.lineno} still needs `{still[0]}` as it was before: write this line after it."
     else:
-        said = f"this line stands too early: write it after line {_last_line(other)}."
+        name = min(_sets(other) & _gets(one))
+        said = f"this line reads `{name}` before line {other.lineno} has set it: write it after that line."
     yield Change(LIKELY if _is_barrier(one) or isinstance(other, _SIMPLE) else UNLIKELY, one.lineno, said, text)
 
 
@@ -633,10 +637,12 @@ def _move_out(function, owner, body, place, bodies):
         outer = next(other for _, other in bodies if owner in other)
         what = "loop" if isinstance(owner, ast.For) else "`if`"
         if place == 0:
-            said = f"this line belongs before the {what} of line {owner.lineno}, not into it."
+            said = f"this line belongs before the {what} of line {owner.lineno}, not into it"
+            said += ", where each iteration begins anew." if what == "loop" else "."
             yield _moved(function, body, 0, outer, outer.index(owner), node, said)
         if place == len(body) - 1:
-            said = f"this line belongs after the {what} of line {owner.lineno}, not into it."
+            said = f"this line belongs after the {what} of line {owner.lineno}, not into it"
+            said += ", where each iteration does it." if what == "loop" else "."
             yield _moved(function, body, place, outer, outer.index(owner) + 1, node, said)
     for beside, at_end in ((place + 1, False), (place - 1, True)):
         other = body[beside] if 0 <= beside < len(body) else None
@@ -645,7 +651,10 @@ def _move_out(function, owner, body, place, bodies):
             for each in inner[:1] if at_end else inner:
                 what = "loop" if isinstance(each, ast.For) else "`if`"
                 end = "end" if at_end else "beginning"
-                said = f"this line belongs into the {what} of line {each.lineno}, at its {end}."
+                said = f"this line belongs into the {what} of line {each.lineno}, at its {end}"
+                said += (
+                    f", so that each iteration {'ends with it' if at_end else 'begins anew'}." * (what == "loop") or "."
+                )
                 yield _moved(function, body, place, each.body, len(each.body) if at_end else 0, node, said)
 
 
@@ -661,7 +670,7 @@ def _moved(function, source, place, target, at, node, said):
     text = _text(function)
     del target[at]
     source.insert(place, node)
-    return Change(POSSIBLE, node.lineno, said, text)
+    return Change(LIKELY, node.lineno, said, text)
 
 
 def _leave_out(function, body, place):
@@ -692,7 +701,8 @@ def _add_call(function, body, place, node, call):
         where += f", outside of the loop of line {before.lineno}" if isinstance(before, ast.For) else ""
         what = {BARRIER: "a barrier"}.get(call, f"`{call}`")
         said = f"{what} is missing: write {'it' if what != 'a barrier' else f'`{call}`'} {where}."
-        yield Change(POSSIBLE, (before or node).lineno, said, text)
+        follows_copy = before is not None and call != BARRIER and "ptx.cp_async(" in ast.unparse(before)
+        yield Change(LIKELY if follows_copy else POSSIBLE, (before or node).lineno, said, text)
 
 
 def find_index_lines(function: ast.FunctionDef, line: int) -> set[int]:
