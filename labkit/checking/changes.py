@@ -14,6 +14,7 @@ WARP = 32
 MOST_CHARACTERS = 70  # of code that is quoted
 BARRIER, FENCE = "cuda.syncthreads()", "cuda.threadfence()"
 COPY_CALLS = "ptx.cp_async_commit()", "ptx.cp_async_wait(0)"
+SHARED_CALLS = "cuda.shfl", "cuda.syncthreads", "cuda.syncwarp"  # which need all threads of a warp or block
 LEAST = "np.float32(-3e38)"  # where a maximum begins
 LIKELY, POSSIBLE, UNLIKELY, LAST = range(4)  # ranks
 _AXES = {"x": "y", "y": "x"}
@@ -98,7 +99,8 @@ class _Names:
         self.maxima = _find_maxima(nodes)
         self.factors = [name for name in _assigned(nodes, _is_factor) if name in loaded] + _find_moves(nodes)
         self.sums = _assigned(nodes, _is_start)
-        self.tests = {ast.unparse(node.test): node for node in nodes if isinstance(node, ast.If | ast.IfExp)}
+        choices = [node for node in nodes if isinstance(node, ast.If | ast.IfExp)]
+        self.tests = list({(ast.unparse(each.test), _other_value(each)): each for each in choices}.values())
         self.sizes = sizes = _find_sizes(nodes, [*self.scalars, *self.constants])
         self.indices = [name for name in dict.fromkeys(loaded) if name in _find_indices(nodes)]
         self.groups = [*_bound_together(nodes), sizes, self.sums, self.indices]
@@ -109,6 +111,10 @@ class _Names:
         """Return the names that stand for things of the same kind."""
         found = {other: None for group in self.groups if name in group for other in group if other != name}
         return list(found)
+
+
+def _other_value(choice):
+    return ast.unparse(choice.orelse) if isinstance(choice, ast.IfExp) else ""
 
 
 def _rank_of(subscript):
@@ -171,9 +177,13 @@ def _find_sizes(nodes, known) -> list[str]:
 
 
 def _find_indices(nodes) -> set[str]:
-    """Return the names of single indices."""
-    subscripts = [node.slice for node in nodes if isinstance(node, ast.Subscript)]
-    return {node.id for index in subscripts for node in ast.walk(index) if isinstance(node, ast.Name)}
+    """Return the names of which indices are made, and those that are compared with a bound."""
+    indices = [
+        node.slice if isinstance(node, ast.Subscript) else node.left
+        for node in nodes
+        if isinstance(node, ast.Subscript | ast.Compare)
+    ]
+    return {node.id for index in indices for node in ast.walk(index) if isinstance(node, ast.Name)}
 
 
 def _find_maxima(nodes) -> set[str]:
@@ -464,10 +474,16 @@ def _fix_statement(node: ast.stmt, names: _Names) -> Iterator[tuple[int, str, as
 def _fix_value(node, names):
     """Yield assignments of other values."""
     value = node.value
-    for text, test in names.tests.items():
+    for test in names.tests:
+        text = ast.unparse(test.test)
         if isinstance(test, ast.IfExp) and not isinstance(value, ast.IfExp):
             new = _with_value(node, ast.IfExp(test.test, value, test.orelse))
-            yield POSSIBLE, f"this is not so where `{text}` does not hold: write {_quote(new)}.", new
+            is_store = isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript)
+            yield (
+                LIKELY if is_store else UNLIKELY,
+                f"this is not so where `{text}` does not hold: write {_quote(new)}.",
+                new,
+            )
     if isinstance(value, ast.BinOp | ast.Name):
         for sign, word in ((ast.Add(), "small"), (ast.Sub(), "large")):
             new = _with_value(node, ast.BinOp(value, sign, ast.Constant(1)))
@@ -482,7 +498,8 @@ def _fix_value(node, names):
 
 def _guard_line(node, names):
     """Do a line only under a condition."""
-    for text, test in names.tests.items():
+    for test in names.tests:
+        text = ast.unparse(test.test)
         new = ast.If(test.test, [node], [])
         yield UNLIKELY, f"this line is to be done only if `{text}`.", new
     divisors = [each.right for each in ast.walk(node) if isinstance(each, ast.BinOp) and isinstance(each.op, ast.Div)]
@@ -740,6 +757,18 @@ def find_index_lines(function: ast.FunctionDef, line: int) -> set[int]:
 
 def _reads(node) -> list[str]:
     return [each.id for each in ast.walk(node) if isinstance(each, ast.Name)]
+
+
+def find_early_return(function: ast.FunctionDef) -> tuple[int, int] | None:
+    """Return the lines of an early `return` and of the first shuffle or barrier after it; None if there is none."""
+    returns = [node.lineno for node in ast.walk(function) if isinstance(node, ast.Return)]
+    calls = [
+        node
+        for node in ast.walk(function)
+        if isinstance(node, ast.Call) and ast.unparse(node.func).startswith(SHARED_CALLS)
+    ]
+    after = sorted(call.lineno for call in calls for line in returns[:1] if call.lineno > line)
+    return (returns[0], after[0]) if after else None
 
 
 def find_unused(function: ast.FunctionDef) -> list[str]:

@@ -26,7 +26,7 @@ from labkit.checking.failing_access import FailingAccess, find_access, find_stor
 from labkit.checking.in_child import Allowance
 from labkit.checking.overrun import explain_barriers, find_site
 from labkit.checking.own_code import collect_helpers, explain_foreign_function, find_foreign_helper
-from labkit.checking.repair import OF_INDICES, OF_WAITS, find_repair, find_unused_names
+from labkit.checking.repair import OF_INDICES, OF_WAITS, find_repair, list_suspicions
 from labkit.checking.restricted_python import run_calls
 from labkit.checking.source import find_stub_line, python_function
 from labkit.checking.suspect import find_suspect
@@ -42,6 +42,7 @@ ADVICE = ("uncoalesced", "bank-conflict", "float64")  # what a learner can chang
 OTHER_ORDER = "The blocks of a launch run in any order, and in a second run, in another one"
 SENTENCE_END = r"(?<=[.?!]) (?=[A-Z`])(?=(?:[^`]*`[^`]*`)*[^`]*$)"  # outside of code
 CURED = (*OF_WAITS, *OF_INDICES, "result", "shuffle", "mask", "zero-division", "budget", "duty")
+SAME_ELEMENT = "either value can be the one that stays"  # of a race of two stores
 ALONE = "This change alone makes it right."
 ANOTHER_WAY = "The result is right, but not in the way that the exercise is about"
 
@@ -121,13 +122,13 @@ class _Judgement:
         """Add the change with which the answer is right, or what nothing uses; nothing in a task that is to find it."""
         if self.launch is None or self.exercise.machine == "cpu" or self.exercise.finds_fault:
             return fault
-        repair = find_repair(self.function, self._is_repaired, self.exercise.constants, fault.reason, fault.line)
+        reason = "bounds" if SAME_ELEMENT in str(fault) else fault.reason  # its index is wrong
+        repair = find_repair(self.function, self._is_repaired, self.exercise.constants, reason, fault.line)
         if repair:
             message = f"{fault.plain or fault}\n- Line {repair.line}: {repair.said} {ALONE}"
             return _Fault(fault.reason, message, repair.line, fault.difference, fault.access)
-        unused = find_unused_names(self.function)
-        message = "".join(f"\n- `{name}` is never used: is it forgotten somewhere?" for name in unused[:1])
-        return _Fault(fault.reason, f"{fault}{message}", fault.line, fault.difference, fault.access)
+        message = "\n- ".join([str(fault), *list_suspicions(self.function)[:1]])
+        return _Fault(fault.reason, message, fault.line, fault.difference, fault.access)
 
     def _is_repaired(self, function):
         """Tell whether a changed function is right, first on the latest launch."""

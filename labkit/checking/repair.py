@@ -8,11 +8,19 @@ import textwrap
 import time
 from collections.abc import Callable, Collection, Iterator
 
-from labkit.checking.changes import LAST, POSSIBLE, Change, find_index_lines, find_unused, list_changes
+from labkit.checking.changes import (
+    LAST,
+    POSSIBLE,
+    Change,
+    find_early_return,
+    find_index_lines,
+    find_unused,
+    list_changes,
+)
 
 OF_WAITS = "race", "in-flight", "barrier", "deadlock", "mbarrier", "order", "proxy"  # reasons
 OF_INDICES = "bounds", "unwritten"
-OFF_FOCUS = 3  # ranks
+OFF_FOCUS = 4  # ranks
 MOST_TRIES = 700
 MOST_S = 8.0  # of computing
 
@@ -40,10 +48,16 @@ def find_repair(
     return None
 
 
-def find_unused_names(function: Callable) -> list[str]:
-    """Return the parameters and variables of a function that nothing reads."""
+def list_suspicions(function: Callable) -> list[str]:
+    """Return sentences on what is seldom meant: threads that leave early, and a name that nothing reads."""
     tree = _read(function)
-    return find_unused(tree) if tree else []
+    if tree is None:
+        return []
+    found = [f"`{name}` is never used: is it forgotten somewhere?" for name in find_unused(tree)[:1]]
+    if lines := find_early_return(tree):
+        said = f"Line {lines[0]} lets threads leave, and all take part in line {lines[1]}: "
+        found.insert(0, f"{said}keep them to the end, and guard loads and stores alone.")
+    return found
 
 
 def _read(function) -> ast.FunctionDef | None:
