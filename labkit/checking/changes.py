@@ -73,6 +73,8 @@ def _change_expressions(function, constants) -> Iterator[Change]:
             fixes = _fix_statement(node, names)
         elif isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
             fixes = _fix_expression(node, parent, names)
+        elif isinstance(node, ast.Subscript):
+            fixes = _exchange_indices(node)
         else:
             continue
         for rank, said, other in fixes:
@@ -105,6 +107,9 @@ class _Names:
         self.indices = [name for name in dict.fromkeys(loaded) if name in _find_indices(nodes)]
         self.groups = [*_bound_together(nodes), sizes, self.sums, self.indices]
         self.groups += [[name for name, rank in self.arrays.items() if rank == each] for each in (1, 2, 3, 4)]
+        loops = [(node.target, node.iter) for node in nodes if isinstance(node, ast.For)]
+        stepped = [target for target, of in loops if isinstance(of, ast.Call) and len(of.args) == 3]
+        self.firsts = [target.id for target in stepped if isinstance(target, ast.Name)]
         self.steps = [*self.constants, *self.scalars]
 
     def like(self, name: str) -> list[str]:
@@ -149,9 +154,10 @@ def _find_moves(nodes) -> list[str]:
     """Return the factors by which a sum moves to a new maximum, one for each `new = max(old, ...)`."""
     pairs = [pair for node in nodes if isinstance(node, ast.Assign) for pair in _pairs(node)]
     return [
-        f"exp({ast.unparse(value.args[0])} - {target.id})"
+        f"exp({ast.unparse(old)} - {target.id})"
         for target, value in pairs
         if isinstance(target, ast.Name) and isinstance(value, ast.Call) and ast.unparse(value.func) == "max"
+        for old in value.args
     ]
 
 
@@ -198,10 +204,8 @@ def _find_maxima(nodes) -> set[str]:
 
 def _fix_expression(node: ast.expr, parent: ast.AST, names: _Names) -> Iterator[tuple[int, str, ast.expr]]:
     match node:
-        case ast.Subscript(value, ast.Tuple(indices), context):
-            for other in _exchanges(indices):
-                new = ast.Subscript(value, ast.Tuple(other, ast.Load()), context)
-                yield LIKELY, f"the indices of {_quote(node)} are in the wrong order: write {_quote(new)}.", new
+        case ast.Subscript(_, ast.Tuple()):
+            yield from _exchange_indices(node)
         case ast.Tuple(indices) if isinstance(parent, ast.Call):
             for other in _exchanges(indices):
                 new = ast.Tuple(other, ast.Load())
@@ -214,7 +218,7 @@ def _fix_expression(node: ast.expr, parent: ast.AST, names: _Names) -> Iterator[
             new = ast.BoolOp(ast.Or() if isinstance(sign, ast.And) else ast.And(), values)
             yield UNLIKELY, f"`and` and `or` are confused: write {_quote(new)}.", new
         case ast.BinOp():
-            yield from _fix_operation(node, names)
+            yield from _fix_operation(node, parent, names)
         case ast.Call():
             yield from _fix_call(node, names)
         case ast.Attribute(value, axis, context) if axis in _AXES:
@@ -223,6 +227,10 @@ def _fix_expression(node: ast.expr, parent: ast.AST, names: _Names) -> Iterator[
         case ast.Constant(int(value)) if not isinstance(value, bool):
             yield from _fix_number(node, value)
         case ast.Name(name) if not isinstance(parent, ast.Attribute) or name in names.arrays:
+            for other in names.unused:
+                new = ast.Name(other, ast.Load())
+                rank = LIKELY if isinstance(parent, ast.Compare) else POSSIBLE
+                yield rank, f"`{other}` is never used, and is needed here in place of `{name}`.", new
             for other in names.like(name):
                 new = ast.Name(other, ast.Load())
                 yield UNLIKELY, f"`{name}` is not the one that is needed here: write `{other}`.", new
@@ -237,7 +245,7 @@ def _fix_expression(node: ast.expr, parent: ast.AST, names: _Names) -> Iterator[
         yield from _add_name(node, names)
     if isinstance(node, ast.Name | ast.BinOp) and isinstance(parent, ast.Subscript | ast.Tuple | ast.Compare):
         for other in names.indices:
-            if other not in ast.unparse(node):
+            if other not in ast.unparse(node) and ast.unparse(node) not in names.arrays:
                 new = ast.BinOp(ast.Name(other, ast.Load()), ast.Add(), node)
                 is_equality = isinstance(parent, ast.Compare) and isinstance(parent.ops[0], ast.Eq)
                 rank = POSSIBLE if is_equality else LAST
@@ -273,6 +281,13 @@ def _add_name(node, names):
             )
 
 
+def _exchange_indices(node):
+    if isinstance(node.slice, ast.Tuple):
+        for other in _exchanges(node.slice.elts):
+            new = ast.Subscript(node.value, ast.Tuple(other, ast.Load()), node.ctx)
+            yield LIKELY, f"the indices of {_quote(node)} are in the wrong order: write {_quote(new)}.", new
+
+
 def _exchanges(indices: Sequence[ast.expr]) -> Iterator[list[ast.expr]]:
     for i in range(len(indices)):
         for j in range(i):
@@ -286,7 +301,7 @@ def _is_index(node, parent):
     return isinstance(parent, ast.Subscript | ast.Compare) and getattr(parent, "value", None) is not node
 
 
-def _fix_operation(node, names):
+def _fix_operation(node, parent, names):
     left, sign, right = node.left, node.op, node.right
     if isinstance(left, ast.BinOp):
         new = ast.BinOp(left.left, left.op, ast.BinOp(left.right, sign, right))
@@ -299,13 +314,20 @@ def _fix_operation(node, names):
         case ast.Add():
             new = ast.BinOp(left, ast.Sub(), right)
             yield UNLIKELY, f"{_quote(node)} has the wrong sign: write {_quote(new)}.", new
-            yield UNLIKELY, f"the term {_quote(right)} is one too many: write {_quote(left)}.", left
-            yield UNLIKELY, f"the term {_quote(left)} is one too many: write {_quote(right)}.", right
+            rank = POSSIBLE if isinstance(left, ast.Name) and isinstance(right, ast.Name) else UNLIKELY
+            yield rank, f"the term {_quote(right)} is one too many: write {_quote(left)}.", left
+            yield rank, f"the term {_quote(left)} is one too many: write {_quote(right)}.", right
+            for factor in names.factors:
+                for one, other in ((left, right), (right, left)):
+                    if factor not in ast.unparse(one):
+                        new = ast.BinOp(ast.BinOp(one, ast.Mult(), _parse(factor)), sign, other)
+                        yield POSSIBLE, f"{_quote(one)} is not rescaled: multiply it by `{factor}`.", new
         case ast.Sub():
             new = ast.BinOp(left, ast.Add(), right)
             yield UNLIKELY, f"{_quote(node)} has the wrong sign: write {_quote(new)}.", new
             new = ast.BinOp(right, ast.Sub(), left)
-            yield POSSIBLE, f"the difference {_quote(node)} is the wrong way round: write {_quote(new)}.", new
+            rank = LIKELY if isinstance(parent, ast.Call) and ast.unparse(parent.func).endswith("exp") else POSSIBLE
+            yield rank, f"the difference {_quote(node)} is the wrong way round: write {_quote(new)}.", new
             yield UNLIKELY, f"the term {_quote(right)} is one too many: write {_quote(left)}.", left
             new = ast.Call(ast.Name("max", ast.Load()), [node, ast.Constant(0)], [])
             yield LAST, f"{_quote(node)} can be negative: write {_quote(new)}.", new
@@ -345,6 +367,9 @@ def _fix_call(node, names):
         func = ast.Attribute(owner.value, other, ast.Load()) if text != last else ast.Name(other, ast.Load())
         new = ast.Call(func, node.args, [])
         yield UNLIKELY, f"this needs `{other}`, not `{last}`: write {_quote(new)}.", new
+    if text == "ptx.cp_async_wait" and isinstance(node.args[0], ast.Constant) and node.args[0].value > 0:
+        new = ast.Call(node.func, [ast.Constant(node.args[0].value - 1)], [])
+        yield LIKELY, f"{_quote(node)} leaves the copies in flight that are needed: write {_quote(new)}.", new
     if text == "range":
         yield from _fix_range(node, names)
     if ast.unparse(node) == "cuda.grid(1)":
@@ -374,7 +399,7 @@ def _fix_range(node, names):
             yield POSSIBLE, f"this `range` has no step, and goes on by 1: write {_quote(new)}.", new
         elif ast.unparse(other) != ast.unparse(step):
             yield UNLIKELY, f"the step {_quote(step)} is wrong: write {_quote(new)}.", new
-    for size in names.sizes:
+    for size in names.sizes if not isinstance(stop, ast.Constant) else ():
         if size != ast.unparse(stop):
             args = [*node.args]
             args[min(len(args), 2) - 1] = ast.Name(size, ast.Load())
@@ -384,6 +409,11 @@ def _fix_range(node, names):
                 f"this `range` ends at {_quote(stop)}, and should end at `{size}`: write {_quote(new)}.",
                 new,
             )
+    for size in names.sizes if start is None else ():
+        for first in names.firsts:
+            new = ast.Call(node.func, [_parse(f"min({ast.unparse(stop)}, {size} - {first})")], [])
+            said = f"the last of these ranges goes past the end of `{size}`: write {_quote(new)}."
+            yield POSSIBLE if ast.unparse(stop) in names.constants else UNLIKELY, said, new
     for sign, said in ((ast.Add, "ends one too early"), (ast.Sub, "ends one too late")):
         args = [*node.args]
         args[min(len(args), 2) - 1] = ast.BinOp(stop, sign(), ast.Constant(1))
@@ -718,7 +748,7 @@ def _add_call(function, body, place, node, call):
         where += f", outside of the loop of line {before.lineno}" if isinstance(before, ast.For) else ""
         what = {BARRIER: "a barrier"}.get(call, f"`{call}`")
         said = f"{what} is missing: write {'it' if what != 'a barrier' else f'`{call}`'} {where}."
-        follows_copy = before is not None and call != BARRIER and "ptx.cp_async(" in ast.unparse(before)
+        follows_copy = isinstance(before, ast.Expr) and call != BARRIER and "ptx.cp_async(" in ast.unparse(before)
         yield Change(LIKELY if follows_copy else POSSIBLE, (before or node).lineno, said, text)
 
 
@@ -733,7 +763,11 @@ def find_index_lines(function: ast.FunctionDef, line: int) -> set[int]:
             todo += [(inner, (*outer, statement)) for inner in getattr(statement, name, ())]
     found = {each for each in around if each.lineno <= line <= _last_line(each) and not hasattr(each, "body")}
     names = [
-        name for each in found for part in ast.walk(each) if isinstance(part, ast.Subscript) for name in _reads(part)
+        name
+        for each in found
+        for part in ast.walk(each)
+        if isinstance(part, ast.Subscript)
+        for name in _reads(part.slice)
     ]
     for outer in [outer for each in found for outer in around[each]]:
         found.add(outer)

@@ -86,7 +86,7 @@ def _list_changes(function, given, reason, line) -> list[Change]:
     free = {name: numbers[name] for name in read if name not in given}
     changes = [*_change_constants(function, free, ast.unparse(tree)), *list_changes(tree, read, reason in OF_WAITS)]
     focus = find_index_lines(tree, line) if line and reason in OF_INDICES else set()
-    return sorted(changes, key=lambda change: change.rank - OFF_FOCUS * (change.line in focus))
+    return sorted(changes, key=lambda change: change.rank - OFF_FOCUS * (change.line in focus) - (change.line == line))
 
 
 def _change_constants(function, numbers, text) -> Iterator[Change]:
