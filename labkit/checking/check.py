@@ -26,7 +26,14 @@ from labkit.checking.failing_access import FailingAccess, find_access, find_stor
 from labkit.checking.in_child import Allowance
 from labkit.checking.overrun import explain_barriers, find_site
 from labkit.checking.own_code import collect_helpers, explain_foreign_function, find_foreign_helper
-from labkit.checking.repair import OF_INDICES, OF_WAITS, find_repair, list_suspicions
+from labkit.checking.repair import (
+    OF_INDICES,
+    OF_LEAVING,
+    OF_WAITS,
+    explain_early_return,
+    explain_unused,
+    find_repair,
+)
 from labkit.checking.restricted_python import run_calls
 from labkit.checking.source import find_stub_line, python_function
 from labkit.checking.suspect import find_suspect
@@ -122,12 +129,15 @@ class _Judgement:
         """Add the change with which the answer is right, or what nothing uses; nothing in a task that is to find it."""
         if self.launch is None or self.exercise.machine == "cpu" or self.exercise.finds_fault:
             return fault
+        early = explain_early_return(self.function) if fault.reason in OF_LEAVING else ""
+        if early:
+            return _Fault(fault.reason, f"{fault}\n- {early}", fault.line, fault.difference, fault.access)
         reason = "bounds" if SAME_ELEMENT in str(fault) else fault.reason  # its index is wrong
         repair = find_repair(self.function, self._is_repaired, self.exercise.constants, reason, fault.line)
         if repair:
             message = f"{fault.plain or fault}\n- Line {repair.line}: {repair.said} {ALONE}"
             return _Fault(fault.reason, message, repair.line, fault.difference, fault.access)
-        message = "\n- ".join([str(fault), *list_suspicions(self.function)[:1]])
+        message = "\n- ".join(filter(None, (str(fault), explain_unused(self.function))))
         return _Fault(fault.reason, message, fault.line, fault.difference, fault.access)
 
     def _is_repaired(self, function):

@@ -19,6 +19,7 @@ from labkit.checking.changes import (
 )
 
 OF_WAITS = "race", "in-flight", "barrier", "deadlock", "mbarrier", "order", "proxy"  # reasons
+OF_LEAVING = "unwritten", "shuffle", "mask", "barrier"
 OF_INDICES = "bounds", "unwritten"
 OFF_FOCUS = 4  # ranks
 MOST_TRIES = 700
@@ -48,16 +49,21 @@ def find_repair(
     return None
 
 
-def list_suspicions(function: Callable) -> list[str]:
-    """Return sentences on what is seldom meant: threads that leave early, and a name that nothing reads."""
+def explain_early_return(function: Callable) -> str:
+    """Return a sentence on threads that leave before others need them, "" if none do."""
     tree = _read(function)
-    if tree is None:
-        return []
-    found = [f"`{name}` is never used: is it forgotten somewhere?" for name in find_unused(tree)[:1]]
-    if lines := find_early_return(tree):
-        said = f"Line {lines[0]} lets threads leave, and all take part in line {lines[1]}: "
-        found.insert(0, f"{said}keep them to the end, and guard loads and stores alone.")
-    return found
+    lines = find_early_return(tree) if tree else None
+    if lines is None:
+        return ""
+    said = f"Line {lines[0]} lets threads leave, and all take part in line {lines[1]}: "
+    return f"{said}keep them to the end, and guard loads and stores alone."
+
+
+def explain_unused(function: Callable) -> str:
+    """Return a sentence on the first name that nothing reads, "" if there is none."""
+    tree = _read(function)
+    names = find_unused(tree) if tree else []
+    return f"`{names[0]}` is never used: is it forgotten somewhere?" if names else ""
 
 
 def _read(function) -> ast.FunctionDef | None:
