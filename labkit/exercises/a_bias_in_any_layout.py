@@ -46,13 +46,41 @@ def make_launch(rng, N, C, pixels, V):
         ),
         duties=(shared_among_threads(last_block_size(x.size, THREADS), most_per_thread=1),),
         mistakes=(
-            Mistake("channels came first", lambda: add_bias(i // pixels % C)),
-            Mistake("channels came last, without groups", lambda: add_bias(i % C)),
-            Mistake("an image had C groups", lambda: add_bias(group % C * V + lane)),
-            Mistake("there were one image", lambda: add_bias(group * V + lane)),
-            Mistake("all channels of a group had one bias", lambda: add_bias(group % groups * V)),
-            Mistake("all groups had the bias of the first", lambda: add_bias(lane)),
-            Mistake("the last bias were added to the padding", lambda: add_bias(group % groups * V + lane, False)),
+            Mistake(
+                "channels came first",
+                lambda: add_bias(i // pixels % C),
+                "Begin with the innermost axis, which has V channels.",
+            ),
+            Mistake(
+                "channels came last, without groups",
+                lambda: add_bias(i % C),
+                "`i % V` is the place in a group: add V for each group before it.",
+            ),
+            Mistake(
+                "an image had C groups",
+                lambda: add_bias(group % C * V + lane),
+                "Take the number of groups in place of C in the remainder.",
+            ),
+            Mistake(
+                "there were one image",
+                lambda: add_bias(group * V + lane),
+                "Begin to count the groups anew with each image: take the remainder by their number.",
+            ),
+            Mistake(
+                "all channels of a group had one bias",
+                lambda: add_bias(group % groups * V),
+                "Add the place in the group, `i % V`.",
+            ),
+            Mistake(
+                "all groups had the bias of the first",
+                lambda: add_bias(lane),
+                "Add V channels for each group before this one.",
+            ),
+            Mistake(
+                "the last bias were added to the padding",
+                lambda: add_bias(group % groups * V + lane, False),
+                "Channels that are not there stay 0: test the channel before you add.",
+            ),
         ),
     )
 

@@ -49,11 +49,31 @@ def make_launch(rng, H, W, C):
         ),
         duties=(one_thread_per_element((C, -(-W // RUN)), (LANES, RUNS)),),
         mistakes=(
-            Mistake("there were no padding above and on the left", lambda: convolve(w, 0)),
-            Mistake("the filter were turned", lambda: convolve(w[::-1, ::-1])),
-            Mistake("the left and the right tap were exchanged", lambda: convolve(w[:, ::-1])),
-            Mistake("the pixel after a run were left out", lambda: convolve(w, 1, is_tap(RUN - 1, 2))),
-            Mistake("the first output of a run had no middle tap", lambda: convolve(w, 1, is_tap(0, 1))),
+            Mistake(
+                "there were no padding above and on the left",
+                lambda: convolve(w, 0),
+                "The window begins one pixel above and left of its output: subtract 1 from row and column.",
+            ),
+            Mistake(
+                "the filter were turned",
+                lambda: convolve(w[::-1, ::-1]),
+                "Take the taps in the order of the pixels: row r of `w` for row r of the window.",
+            ),
+            Mistake(
+                "the left and the right tap were exchanged",
+                lambda: convolve(w[:, ::-1]),
+                "Look at the lines that add a pixel: output i has pixel i under its left tap.",
+            ),
+            Mistake(
+                "the pixel after a run were left out",
+                lambda: convolve(w, 1, is_tap(RUN - 1, 2)),
+                "RUN windows of 3 columns cover RUN + 2 pixels: let the loop over them end there.",
+            ),
+            Mistake(
+                "the first output of a run had no middle tap",
+                lambda: convolve(w, 1, is_tap(0, 1)),
+                "Look at the condition of the middle tap: the first output's is under pixel 1.",
+            ),
         ),
     )
 

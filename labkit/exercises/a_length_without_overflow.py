@@ -55,12 +55,26 @@ def make_launch(rng, rows, columns):
         ),
         duties=(Duty(ACTIVE_THREADS, min(columns, WARP) // 2, "one warp per row"),),  # a lane may take 2 columns
         mistakes=(
-            Mistake("there were no root", lambda: expect_length(relative * length)),
-            Mistake("the length were relative to the largest value", lambda: expect_length(relative)),
             Mistake(
-                "values below zero were left out", lambda: expect_length(np.sqrt((X.clip(0).astype(float) ** 2).sum(1)))
+                "there were no root",
+                lambda: expect_length(relative * length),
+                "Take the root of the sum before you multiply by the largest value.",
             ),
-            Mistake("each lane's sum stayed relative to its own scale", lambda: expect_length(largest * of_lanes)),
+            Mistake(
+                "the length were relative to the largest value",
+                lambda: expect_length(relative),
+                "Multiply the root by the largest value of the row.",
+            ),
+            Mistake(
+                "values below zero were left out",
+                lambda: expect_length(np.sqrt((X.clip(0).astype(float) ** 2).sum(1))),
+                "Compare sizes: take `abs` of each element.",
+            ),
+            Mistake(
+                "each lane's sum stayed relative to its own scale",
+                lambda: expect_length(largest * of_lanes),
+                "Before lanes add their sums, multiply each by the square of its scale over the largest one.",
+            ),
         ),
     )
 

@@ -83,11 +83,31 @@ def make_launch(rng, sequences, longest, whole):
         nan_sources="exp(score), infinite above 88, a lane or part without keys (-inf - -inf, 0 / 0), "
         "or 0 * what is left in a page",
         mistakes=(
-            Mistake("all sequences had the query of the first", lambda: expect_parts(np.tile(q[:1], (sequences, 1)))),
-            Mistake("only the first 32 keys of a part were taken", lambda: expect_parts(count=32)),
-            Mistake("each lane's sum of weights kept its own maximum", lambda: expect_parts(of_sum=leave_unscaled)),
-            Mistake("O were not divided by the sum of the weights", lambda: {5: expect_parts(is_divided=False)[5]}),
-            Mistake("the maximum were left out of the log-sum-exp", lambda: {6: without_maximum}),
+            Mistake(
+                "all sequences had the query of the first",
+                lambda: expect_parts(np.tile(q[:1], (sequences, 1))),
+                "Take the query of the block's sequence: look at the first index of `q`.",
+            ),
+            Mistake(
+                "only the first 32 keys of a part were taken",
+                lambda: expect_parts(count=32),
+                "A lane has every 32nd key of its part: give it a loop from its first key to the part's end.",
+            ),
+            Mistake(
+                "each lane's sum of weights kept its own maximum",
+                lambda: expect_parts(of_sum=leave_unscaled),
+                "Multiply each lane's sum by exp(its maximum - the part's) before lanes add them.",
+            ),
+            Mistake(
+                "O were not divided by the sum of the weights",
+                lambda: {5: expect_parts(is_divided=False)[5]},
+                "Divide O by the sum over all lanes where you store it.",
+            ),
+            Mistake(
+                "the maximum were left out of the log-sum-exp",
+                lambda: {6: without_maximum},
+                "Add the part's maximum to the logarithm of the sum.",
+            ),
         ),
     )
 

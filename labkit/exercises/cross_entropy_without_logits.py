@@ -63,11 +63,31 @@ def make_launch(rng, rows, words):
         ),
         nan_sources="exp(logit), infinite above 88, or -inf - -inf before the first word",
         mistakes=(
-            Mistake("rows without a target had a loss", lambda: expect_loss(loss, other=row_max + log_sum)),
-            Mistake("rows without a target were not stored", lambda: expect_loss(loss, other=np.nan)),
-            Mistake("word 0 were not a target", lambda: expect_loss(loss, targets > 0)),
-            Mistake("the loss had the opposite sign", lambda: expect_loss(-loss)),
-            Mistake("the maximum and the target's logit were left out", lambda: expect_loss(log_sum)),
+            Mistake(
+                "rows without a target had a loss",
+                lambda: expect_loss(loss, other=row_max + log_sum),
+                "Store 0 where the target is -1.",
+            ),
+            Mistake(
+                "rows without a target were not stored",
+                lambda: expect_loss(loss, other=np.nan),
+                "Store 0 where the target is -1: do not leave before the store.",
+            ),
+            Mistake(
+                "word 0 were not a target",
+                lambda: expect_loss(loss, targets > 0),
+                "Look at the test of the target: 0 is a word, and -1 is none.",
+            ),
+            Mistake(
+                "the loss had the opposite sign",
+                lambda: expect_loss(-loss),
+                "The loss is the log-sum-exp minus the target's logit.",
+            ),
+            Mistake(
+                "the maximum and the target's logit were left out",
+                lambda: expect_loss(log_sum),
+                "Add the maximum to the logarithm, and subtract the target's logit.",
+            ),
         ),
     )
 

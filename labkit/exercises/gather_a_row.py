@@ -89,8 +89,16 @@ def make_launch(rng, N, H, W, R, S, stride, top, left):
             mistake("outputs were counted by columns", npq % P * stride + r - top, npq // P % Q * stride + s - left),
             mistake("P and Q were exchanged", npq // P % Q * stride + r - top, npq % P * stride + s - left),
             mistake("p went on from image to image", npq // Q * stride + r - top, w),
-            Mistake("only the reads from the tile were swizzled", lambda: swizzle(1)),
-            Mistake("the stores to the tile were swizzled over 4 rows", lambda: swizzle(4)),
+            Mistake(
+                "only the reads from the tile were swizzled",
+                lambda: swizzle(1),
+                "Store vector v of row i at place v ^ (i % 8); a place has 4 words.",
+            ),
+            Mistake(
+                "the stores to the tile were swizzled over 4 rows",
+                lambda: swizzle(4),
+                "Take the row modulo 8 where the vector's place is computed.",
+            ),
         ),
     )
 

@@ -74,8 +74,16 @@ def make_launch(rng, M, N, K):
             mistake("GELU were computed by a sigmoid", lambda x: x / (1 + np.exp(-1.702 * x))),
             mistake("the argument of erf were not divided by the root of 2", lambda x: gelu(x * 2**0.5).value / 2**0.5),
             mistake("the factor 1/2 were left out", lambda x: 2 * gelu(x).value),
-            Mistake("the last tile along K were left out", lambda: {2: gelu(A[:, :whole].astype(float) @ B[:whole])}),
-            Mistake("each tile of B were transposed", lambda: {2: gelu(multiply_transposed_tiles(A, B, TILE).value)}),
+            Mistake(
+                "the last tile along K were left out",
+                lambda: {2: gelu(A[:, :whole].astype(float) @ B[:whole])},
+                "Look at the number of steps, and at the iteration that multiplies the last tiles.",
+            ),
+            Mistake(
+                "each tile of B were transposed",
+                lambda: {2: gelu(multiply_transposed_tiles(A, B, TILE).value)},
+                "Look at the indices of the tile of B, where it is filled and where it is read: k is its row.",
+            ),
         ),
     )
 

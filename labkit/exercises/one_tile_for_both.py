@@ -66,12 +66,36 @@ def make_launch(rng, queries, more_keys):
         nan_sources="exp(score), infinite above 88, a tile of which a query sees no key (-inf - -inf), "
         "or a weight of 0 * what the tile held before",
         mistakes=(
-            Mistake("the sum of the weights were not rescaled", lambda: expect(visible, of_sum=lower)),
-            Mistake("the sums of values were not rescaled", lambda: {3: expect(visible, of_values=lower)[3]}),
-            Mistake("each query saw all keys", lambda: expect(key < keys)),
-            Mistake("the first query stood at the first key", lambda: expect(key <= row)),
-            Mistake("O were not divided by the sum of the weights", lambda: {3: expect(visible, is_divided=False)[3]}),
-            Mistake("the maximum were left out of the log-sum-exp", lambda: {4: of_rest}),
+            Mistake(
+                "the sum of the weights were not rescaled",
+                lambda: expect(visible, of_sum=lower),
+                "Multiply the sum by the factor where the maximum moves, as `acc`.",
+            ),
+            Mistake(
+                "the sums of values were not rescaled",
+                lambda: {3: expect(visible, of_values=lower)[3]},
+                "Multiply all elements of `acc` by the factor where the maximum moves.",
+            ),
+            Mistake(
+                "each query saw all keys",
+                lambda: expect(key < keys),
+                "Give -inf as score to keys after the query's position.",
+            ),
+            Mistake(
+                "the first query stood at the first key",
+                lambda: expect(key <= row),
+                "Compare keys with the query's position, which begins at keys - queries, not with its row.",
+            ),
+            Mistake(
+                "O were not divided by the sum of the weights",
+                lambda: {3: expect(visible, is_divided=False)[3]},
+                "Divide `acc` by the sum of the weights where you store it.",
+            ),
+            Mistake(
+                "the maximum were left out of the log-sum-exp",
+                lambda: {4: of_rest},
+                "Add the maximum to the logarithm of the sum.",
+            ),
         ),
     )
 

@@ -39,11 +39,20 @@ def make_launch(rng, pixels):
             NO_ARITHMETIC,
         ),
         mistakes=(
-            Mistake("element i of a warp came from lane i % 32", lambda: {1: expect(from_lane)}),
-            Mistake("channels were stored in the order blue, green, red", lambda: {1: expect(y[:, ::-1])}),
+            Mistake(
+                "element i of a warp came from lane i % 32",
+                lambda: {1: expect(from_lane)},
+                "Shuffle from the lane of the element's pixel; a pixel has 3 elements.",
+            ),
+            Mistake(
+                "channels were stored in the order blue, green, red",
+                lambda: {1: expect(y[:, ::-1])},
+                "Look at the line that chooses one of the three registers by its channel.",
+            ),
             Mistake(
                 "the last pixels, which fill no warp, were left out",
                 lambda: {1: expect(np.where(in_whole_warps, y, np.nan))},
+                "Guard each store by the pixel that it stores, not by the warp's last.",
             ),
         ),
     )

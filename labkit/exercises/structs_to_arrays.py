@@ -46,9 +46,15 @@ def make_launch(rng, structs):
         ),
         dependences=(depends_on_tile(fields),),
         mistakes=(
-            Mistake("the last field were not stored", lambda: {1: expect(np.where(is_last, np.nan, fields))}),
             Mistake(
-                "all blocks loaded the structs of the first", lambda: {1: expect(fields[:, of_first].astype(float))}
+                "the last field were not stored",
+                lambda: {1: expect(np.where(is_last, np.nan, fields))},
+                "Let the loop over the fields end at FIELDS.",
+            ),
+            Mistake(
+                "all blocks loaded the structs of the first",
+                lambda: {1: expect(fields[:, of_first].astype(float))},
+                "Add the number of elements before the block's first struct to the index of the load.",
             ),
         ),
     )

@@ -47,7 +47,13 @@ def make_launch(rng, rows, columns):
             NO_FLOAT64,
         ),
         duties=(Duty(ACTIVE_THREADS, last_block_size(columns, BLOCK[0]), "one thread per column"),),
-        mistakes=(Mistake("the maximum were not added in the end", lambda: {1: Expected(log_sum, bound)}),),
+        mistakes=(
+            Mistake(
+                "the maximum were not added in the end",
+                lambda: {1: Expected(log_sum, bound)},
+                "The sum is relative to the maximum: add the maximum to its logarithm.",
+            ),
+        ),
     )
 
 

@@ -48,11 +48,14 @@ def make_launch(rng, queries, keys):
         duties=(Duty(ACTIVE_THREADS, min(last_count, WARP) // 2, "one warp per row"),),  # a lane may take 2 keys
         mistakes=(
             Mistake(
-                "there were no division", lambda: {1: Expected(exps, 4 * EPS * (8 + distances) * exps + MIN_NORMAL)}
+                "there were no division",
+                lambda: {1: Expected(exps, 4 * EPS * (8 + distances) * exps + MIN_NORMAL)},
+                "Divide what you store by the sum over all lanes.",
             ),
             Mistake(
                 "masked elements were not stored",
                 lambda: {1: Expected(np.where(allowed, P, np.nan), bound + MIN_NORMAL)},
+                "Store a 0 for each key that the row does not see: let the last loop run over all keys.",
             ),
         ),
     )

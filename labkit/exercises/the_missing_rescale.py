@@ -66,16 +66,28 @@ def make_launch(rng, queries, keys):
             Mistake(
                 "the origin were the largest score of all",
                 lambda: expect_parts(scores - largest[:, None]) | {5: Expected(largest, np.zeros(queries))},
+                "Keep the rule by which the origin moves: only if a score is more than 8 above it.",
             ),
             Mistake(
-                "the origin that is stored were the largest score", lambda: {5: Expected(largest, np.zeros(queries))}
+                "the origin that is stored were the largest score",
+                lambda: {5: Expected(largest, np.zeros(queries))},
+                "Store `origin`, to which the weights are relative, not the maximum.",
             ),
             Mistake(
                 "the sums were divided by the totals",
                 lambda: {3: Expected(right[3].value / right[4].value, 2 * right[3].bound / right[4].value)},
+                "Store the sums as they are: a later kernel divides them.",
             ),
-            Mistake("the totals were not rescaled", lambda: {4: expect_parts(exponents - late)[4]}),
-            Mistake("the totals were rescaled twice", lambda: {4: expect_parts(exponents + late)[4]}),
+            Mistake(
+                "the totals were not rescaled",
+                lambda: {4: expect_parts(exponents - late)[4]},
+                "Multiply `total` by the factor, too, where the origin moves.",
+            ),
+            Mistake(
+                "the totals were rescaled twice",
+                lambda: {4: expect_parts(exponents + late)[4]},
+                "Multiply `total` by the factor only once where the origin moves.",
+            ),
         ),
     )
 

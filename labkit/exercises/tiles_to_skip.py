@@ -61,11 +61,20 @@ def make_launch(rng, queries, keys, sinks, window):
             NO_FLOAT64,
         ),
         mistakes=(
-            Mistake("no tile of sinks were loaded unless it is in the window", lambda: expect_O(allowed & in_window)),
-            Mistake("only the first tile had sinks", lambda: expect_O(allowed & (in_window | (left < KEYS)))),
+            Mistake(
+                "no tile of sinks were loaded unless it is in the window",
+                lambda: expect_O(allowed & in_window),
+                "Skip a tile only if it has no sink: compare its first key with `sinks`.",
+            ),
+            Mistake(
+                "only the first tile had sinks",
+                lambda: expect_O(allowed & (in_window | (left < KEYS))),
+                "Compare the first key of a tile with `sinks`: more than one tile may hold sinks.",
+            ),
             Mistake(
                 "a tile of which one query sees one key were skipped",
                 lambda: expect_O(allowed & ((left < sinks) | (left + KEYS - 1 > first - window + 1))),
+                "Look at the last key of the tile that the block's first query sees: the comparison is off by one.",
             ),
         ),
     )

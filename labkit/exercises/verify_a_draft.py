@@ -70,9 +70,18 @@ def make_launch(rng, keys, queries):
             Mistake(
                 "O were not divided by the sum of the weights",
                 lambda: {3: Expected(*(array * row_sum[:, :, None] for array in (P @ values, 2 * O_error)))},
+                "Divide O by the sum over all lanes where you store it.",
             ),
-            Mistake("the maximum were the log-sum-exp", lambda: expect_lse(part_max)),
-            Mistake("the maximum were left out of the log-sum-exp", lambda: expect_lse(lse - part_max)),
+            Mistake(
+                "the maximum were the log-sum-exp",
+                lambda: expect_lse(part_max),
+                "Add the logarithm of the sum to the maximum.",
+            ),
+            Mistake(
+                "the maximum were left out of the log-sum-exp",
+                lambda: expect_lse(lse - part_max),
+                "Add the part's maximum to the logarithm of the sum.",
+            ),
         ),
         duties=(Duty(ACTIVE_THREADS, last_block_size(keys, KEYS), "one thread per key"),),
     )
