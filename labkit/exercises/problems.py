@@ -102,9 +102,9 @@ def slips_in_the_index(launch: Launch) -> tuple[Mistake, ...]:
     ((position, expected),) = launch.outputs.items()
     (blocks,), (threads,) = launch.grid, launch.block
     block, thread = np.ogrid[:blocks, :threads]
-    whole = "The index of a thread in the whole grid is its block's number times `cuda.blockDim.x`, plus its own."
+    whole = "A thread's index in the grid is its block's number times `cuda.blockDim.x`, plus its own: `cuda.grid(1)`."
     slips = {
-        "each block began at element 0": thread + 0 * block,
+        "the elements of the first block alone were stored": thread + 0 * block,
         "the index were the number of the block alone": block,
         "each block began one element after the one before": block + thread,
         "blocks began `cuda.gridDim.x` elements apart": block * blocks + thread,

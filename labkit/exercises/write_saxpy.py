@@ -49,6 +49,16 @@ def make_launch(rng, size, threads, a):
                 "Multiply x[i] by a: write `*`, not `+`.",
             ),
             Mistake(
+                "y were a factor",
+                lambda: {3: Expected(product * y, bound * abs(y) + 2 * EPS * abs(product * y))},
+                "Add y[i] to the product: write `+`, not `*`.",
+            ),
+            Mistake(
+                "the guard left out element 0",
+                lambda: {3: Expected(np.where(np.arange(size) > 0, product + y, np.nan), bound)},
+                "Index 0 is an element, too: test only whether the index is below the size.",
+            ),
+            Mistake(
                 "y were multiplied by a, too",
                 lambda: expect_sum(product, a.astype(float) * y),
                 "Multiply x[i] alone, and add y[i] outside of the brackets.",

@@ -31,7 +31,10 @@ VARIANTS = (
         mistake="the guard ended one element early",
     ),
     Answer(
-        "threadIdx alone", "unwritten", (("cuda.grid(1)", "cuda.threadIdx.x"),), mistake="each block began at element 0"
+        "threadIdx alone",
+        "unwritten",
+        (("cuda.grid(1)", "cuda.threadIdx.x"),),
+        mistake="the elements of the first block alone were stored",
     ),
     Answer("y forgotten", "result", ((" + y[i]", ""),), mistake="y were left out"),
     Answer("a added", "result", (("a * x[i]", "a + x[i]"),), mistake="a were added"),
@@ -81,6 +84,13 @@ VARIANTS = (
         mistake="y were multiplied by a, too",
     ),
     Answer("x for y", "result", (("a * x[i] + y[i]", "a * y[i] + x[i]"),), mistake="x and y were exchanged"),
+    Answer("y as a factor", "result", (("a * x[i] + y[i]", "a * x[i] * y[i]"),), mistake="y were a factor"),
+    Answer(
+        "from element 1 on",
+        "unwritten",
+        (("i < out.size", "0 < i < out.size"),),
+        mistake="the guard left out element 0",
+    ),
 )
 
 RIGHT = (
