@@ -21,7 +21,8 @@ def make_launch(rng, size, threads):
     def double_where(is_stored):
         return {1: expect(np.where(is_stored, 2 * x.astype(float), np.nan))}
 
-    slips = list_slips(*np.ogrid[: grid[0], :threads, :PER_THREAD], threads)
+    block, thread, step = np.ogrid[: grid[0], :threads, :PER_THREAD]
+    slips = list_slips(block, thread, step, threads)
     return Launch(
         label=f"{count_text(size, 'element')}, {PER_THREAD} per thread, blocks of {threads}",
         args=(x, unwritten_array((size,))),
