@@ -220,6 +220,8 @@ class _Judgement:
             raise _Fault("refused", _describe_error(error), error.line) from None
         if message := questions.find_mistake(answers):
             cause, cure = _find_cause(questions, answers)
+            if all(answer is None for answer in answers):
+                cure = "The function returns nothing: end it with `return`, and the answer behind that."
             message += f"\n- The answers came out as if {cause}." if cause else ""
             message += f"\n- {cure}" if cure else ""
             raise _Fault("result", message, None, Difference(self.exercise.function, "result", message, cause=cause))
@@ -325,7 +327,9 @@ class _Judgement:
         if not lines:
             raise _Fault(wrong.reason, f"{wrong.message}\n- No line stores to {wrong.name}.", None, wrong)
         if wrong.reason != "result":
-            raise _Fault(wrong.reason, wrong.message, lines[0], wrong)
+            no_store = not any(site.accesses for site in trace.sites if site.site.array == wrong.name)
+            hint = f"\n- No thread reaches line {lines[0]}: is the condition around it right?" * no_store
+            raise _Fault(wrong.reason, f"{wrong.message}{hint}", lines[0], wrong)
         message, stores = wrong.message, self._find_stores(wrong, trace)
         suspicion = find_suspect(self.function, wrong.name, trace.findings)
         if not wrong.cause:

@@ -13,6 +13,7 @@ from labkit.checking.pattern import describe, describe_extent, draw
 from labkit.checking.unwritten import is_computed_from_unwritten, is_unwritten
 from labkit.ladder import Expected
 
+FEW = 8  # wrong elements, of which it may be chance that they are equal
 SMALL_ERROR = 2**-11  # relative, that of rounding to float16: not of a wrong term
 
 
@@ -123,7 +124,15 @@ def _explain_values(name, output, expected, wrong, first, nan_sources) -> list[s
     shown_is_small = bool(are_small[0]) and are_small.mean() > 0.5 and bool((errors < SMALL_ERROR * largest).all())
     if np.issubdtype(output.dtype, np.floating) and shown_is_small:
         return ["The errors are below 0.05%: look for a value that is rounded too early, or for a small term."]
-    return _explain_ratio(output, expected)
+    return _explain_constant(output, wrong) or _explain_ratio(output, expected)
+
+
+def _explain_constant(output, wrong) -> list[str]:
+    """Say that all wrong elements hold one number, if they do."""
+    values = np.unique(output[wrong])
+    if len(values) > 1 or wrong.sum() < FEW or abs(values[0]) <= 1:
+        return []
+    return ["All wrong elements hold this number: is it one with which your code begins?"]
 
 
 def _explain_ratio(output, expected) -> list[str]:
@@ -136,8 +145,12 @@ def _explain_ratio(output, expected) -> list[str]:
     if not spread < SMALL_ERROR * abs(ratios.flat[0]):
         return []
     ratio = float(np.median(ratios))
-    is_opposite = abs(ratio + 1) < SMALL_ERROR
-    return ["Each has the opposite sign." if is_opposite else f"Each is {ratio:.4g} times as large as it should be."]
+    if abs(ratio + 1) < SMALL_ERROR:
+        return ["Each has the opposite sign."]
+    told, times = [f"Each is {ratio:.4g} times as large as it should be."], round(ratio)
+    if times > 1 and abs(ratio - times) < SMALL_ERROR * times:
+        told.append(f"Is each term added {times:,} times, or a division by {times:,} left out?")
+    return told
 
 
 def _first_index(mask: Bool[np.ndarray, "..."]) -> str:

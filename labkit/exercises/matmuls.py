@@ -118,18 +118,24 @@ def usual_mistakes_in_sums(A: Float[np.ndarray, "M K"], B: Float[np.ndarray, "K 
     M, K = A.shape
     padded = round_up(K, step)
 
-    def mistake(cause: str, first: int, end: int) -> Mistake:
-        return Mistake(cause, lambda: {2: expect_product(A[:, first:end], B[first:end])})
+    def mistake(cause: str, first: int, end: int, cure: str) -> Mistake:
+        return Mistake(cause, lambda: {2: expect_product(A[:, first:end], B[first:end])}, cure)
 
-    yield mistake("only the last product of each sum were kept", padded - 1, padded)
+    once = "Set the sum to 0 once, before the loops over K, and add each product to it with `+=`."
+    yield mistake("only the last product of each sum were kept", padded - 1, padded, once)
     if step == 1:
-        yield mistake("the last product of each sum were left out", 0, K - 1)
+        yield mistake(
+            "the last product of each sum were left out", 0, K - 1, "A `range` leaves out its end: end it at K."
+        )
         if M < K:
-            yield mistake("k ended at M, not at K", 0, M)
+            common = "k goes along the axis that both factors share: end its loop at the length of that axis."
+            yield mistake("k ended at M, not at K", 0, M, common)
         return
     if K % step:
-        yield mistake("the end of K that fills no whole tile were left out", 0, K // step * step)
-    yield mistake("the last tile along K were left out", 0, padded - step)
+        more = "Let the loop over the tiles go on to K, so that its last tile may be ragged."
+        yield mistake("the end of K that fills no whole tile were left out", 0, K // step * step, more)
+    common = "Let the loop over the tiles go on to K, the length of the axis that both factors share."
+    yield mistake("the last tile along K were left out", 0, padded - step, common)
 
 
 def change_results(
@@ -152,7 +158,7 @@ def scale_by_alpha(alpha: float, launch: Launch) -> Launch:
     def scale(product: Expected) -> dict[int, Expected]:
         return {3: Expected(factor * product.value, 2 * abs(factor) * product.bound)}
 
-    left_out = Mistake("alpha were left out", lambda: {3: product})
+    left_out = Mistake("alpha were left out", lambda: {3: product}, "Multiply each sum by alpha before it is stored.")
     return replace(
         launch,
         label=f"{launch.label}, alpha = {factor:g}",
@@ -172,7 +178,7 @@ def add_to_C(rng: np.random.Generator, launch: Launch) -> Launch:
         rounding = EPS * (np.abs(C) + np.abs(product.value))
         return {2: Expected(C + product.value, product.bound + (max(A.shape) + 1) * rounding)}
 
-    lost = Mistake("what C held were lost", lambda: {2: product})
+    lost = Mistake("what C held were lost", lambda: {2: product}, "Add to C with `+=` where a sum is stored.")
     return replace(
         launch,
         args=(A, B, C),

@@ -28,12 +28,26 @@ def make_launch(rng, rounds):
         )
         * (5 <= rounds < 20),
         mistakes=(
-            Mistake("nothing were passed on", lambda: {1: expect(x.astype(float))}),
             Mistake(
-                "each thread took from the thread after it", lambda: {1: expect(np.roll(x, -rounds).astype(float))}
+                "nothing were passed on",
+                lambda: {1: expect(x.astype(float))},
+                "In each round of the loop, store what was taken from the neighbour.",
             ),
-            Mistake("thread 0 took from no other", lambda: {1: expect(x[np.maximum(before, 0)].astype(float))}),
-            Mistake("there were one round more", lambda: {1: expect(np.roll(x, rounds + 1).astype(float))}),
+            Mistake(
+                "each thread took from the thread after it",
+                lambda: {1: expect(np.roll(x, -rounds).astype(float))},
+                "The circle goes the other way: take from the thread before, `me - 1`.",
+            ),
+            Mistake(
+                "thread 0 took from no other",
+                lambda: {1: expect(x[np.maximum(before, 0)].astype(float))},
+                "Thread 0 takes from thread 63: `% 64` makes 63 of -1.",
+            ),
+            Mistake(
+                "there were one round more",
+                lambda: {1: expect(np.roll(x, rounds + 1).astype(float))},
+                "Let the loop run `rounds` times.",
+            ),
         ),
     )
 

@@ -81,9 +81,46 @@ def swap_rows_and_columns(launch: Launch) -> tuple[Mistake, ...]:
     is_covered = (row < rows) & (column < columns)
     if is_covered.all():
         return ()
-    value = np.where(is_covered, expected.value, np.nan)
     cause = "the grid's x counted rows and its y columns"
-    return (Mistake(cause, lambda: {position: Expected(value, expected.bound)}),)
+    cure = "x comes first and counts along a row: give it to the column, and y to the row."
+    return (Mistake(cause, partial(_store_where, position, expected, is_covered), cure),)
+
+
+def leave_out_blocks(launch: Launch) -> tuple[Mistake, ...]:
+    """Make the mistake by which each block takes the elements of the first one; none if there is but one block."""
+    ((position, expected),) = launch.outputs.items()
+    row, column = np.ogrid[: expected.value.shape[0], : expected.value.shape[1]]
+    is_covered = (row < launch.block[1]) & (column < launch.block[0])
+    cause = "each block began at row 0 and column 0"
+    cure = "Count threads in the whole grid, as `cuda.grid(2)` does, not within the block."
+    mistake = Mistake(cause, partial(_store_where, position, expected, is_covered), cure)
+    return () if is_covered.all() else (mistake,)
+
+
+def slips_in_the_index(launch: Launch) -> tuple[Mistake, ...]:
+    """Make usual mistakes in the index of an output along one axis, one element per thread."""
+    ((position, expected),) = launch.outputs.items()
+    (blocks,), (threads,) = launch.grid, launch.block
+    block, thread = np.ogrid[:blocks, :threads]
+    whole = "A thread's index in the grid is its block's number times `cuda.blockDim.x`, plus its own: `cuda.grid(1)`."
+    slips = {
+        "the elements of the first block alone were stored": thread + 0 * block,
+        "the index were the number of the block alone": block,
+        "each block began one element after the one before": block + thread,
+        "blocks began `cuda.gridDim.x` elements apart": block * blocks + thread,
+        "the numbers of block and thread were exchanged": block + thread * threads,
+    }
+    element = np.arange(expected.value.size)
+    return tuple(
+        Mistake(cause, partial(_store_where, position, expected, np.isin(element, index)), whole)
+        for cause, index in slips.items()
+    )
+
+
+def _store_where(position, expected, is_stored):
+    """Return an output of which only some elements are stored; none of them need be right if others are missing."""
+    bound = expected.bound if is_stored.all() else np.full(expected.value.shape, np.inf)
+    return {position: Expected(np.where(is_stored, expected.value, np.nan), bound)}
 
 
 def move_in_tiles(

@@ -9,6 +9,7 @@ from labkit.checking import Above, Budget, Exercise, Launch, Mistake, unwritten_
 from labkit.exercises.problems import (
     expect,
     grid_for,
+    leave_out_blocks,
     one_thread_per_element,
     random_matrix,
     swap_rows_and_columns,
@@ -29,8 +30,8 @@ def make_launch(rng, rows, columns, *block):
         budgets=(Budget("load requests", 2 * warps, "2 per warp"),),
         duties=(one_thread_per_element((columns, rows), block),),
     )
-    subtracted = Mistake("B were subtracted", lambda: {2: expect((A - B).astype(np.float64))})
-    return replace(launch, mistakes=(subtracted, *swap_rows_and_columns(launch)))
+    subtracted = Mistake("B were subtracted", lambda: {2: expect((A - B).astype(np.float64))}, "Write `+`, not `-`.")
+    return replace(launch, mistakes=(subtracted, *swap_rows_and_columns(launch), *leave_out_blocks(launch)))
 
 
 EXERCISE = Exercise(

@@ -33,10 +33,26 @@ def make_launch(rng, size, blocks):
         duties=(shared_among_threads(min(WARP, last_elements), most_per_thread=2),),
         dependences=(Dependence(FENCES, "let the last block add up what the others wrote before"),) * (blocks > 1),
         mistakes=(
-            Mistake("the counter were not set back", lambda: {3: Expected(np.array([float(blocks)]), np.zeros(1))}),
-            Mistake("only half of the elements were added", lambda: expect_total(squares[: size // 2].sum(), size)),
-            Mistake("each block added all elements", lambda: expect_total(blocks * squares.sum(), size * blocks)),
-            Mistake("only 32 blocks had a sum", lambda: expect_total(squares[blocks_of < 32].sum(), size)),
+            Mistake(
+                "the counter were not set back",
+                lambda: {3: Expected(np.array([float(blocks)]), np.zeros(1))},
+                "Count by `cuda.atomic.inc`, which goes back to 0 after its limit.",
+            ),
+            Mistake(
+                "only half of the elements were added",
+                lambda: expect_total(squares[: size // 2].sum(), size),
+                "Let the loop over i end at `x.size`.",
+            ),
+            Mistake(
+                "each block added all elements",
+                lambda: expect_total(blocks * squares.sum(), size * blocks),
+                "Begin at the thread's number in the grid, and go on by `cuda.gridsize(1)`.",
+            ),
+            Mistake(
+                "only 32 blocks had a sum",
+                lambda: expect_total(squares[blocks_of < 32].sum(), size),
+                "There may be more blocks than lanes: go on by 32 in a loop.",
+            ),
         ),
     )
 

@@ -10,6 +10,8 @@ from labkit.simulator.disturbance import SHARED_LOADS
 from labkit.table import count_text
 
 TILE = 64
+BEGIN = "Begin with a number above all distances, such as infinity."
+OF_TILE = "A thread loads the point `start + t` of Q, where `t` is its number in the block."
 NEAREST, FARTHEST = 30, 99  # coordinates of Q, so that a ghost at the origin is nearer to some of P
 FAR_OFF = (6e8, -6e8, 1e8, -1e8, 1e7, -1e7, 1e6, -1e6, 1e5, -1e5)  # coordinates of P
 
@@ -34,6 +36,26 @@ def make_launch(rng, M, N, away=0):
     whole, last = Q[:, : N // TILE * TILE], Q[:, N - 1 :]
     with_origin = np.append(Q, np.zeros((2, int(not is_whole))), 1)
 
+    def take_root():
+        right = expected(Q)
+        return {
+            2: Expected(np.sqrt(right.value), 4 * EPS * np.sqrt(np.where(np.isfinite(right.value), right.value, 0)))
+        }
+
+    def leave_out_earlier():
+        """Leave out the points of Q before each block's first thread."""
+        values = [expected(Q[:, start:]) for start in range(0, M, TILE)]
+        parts = [slice(start, start + TILE) for start in range(0, M, TILE)]
+        value, bound = (
+            np.concatenate([getattr(each, field)[part] for each, part in zip(values, parts, strict=True)])
+            for field in ("value", "bound")
+        )
+        return {2: Expected(value, bound)}
+
+    def take_first_points():
+        right, first = expected(Q), np.arange(M) % TILE
+        return {2: Expected(right.value[first], right.bound[first])}
+
     return Launch(
         label=f"{count_text(M, 'point')}, the nearest of {N}" + (f" around ({away}, -{away})" if away else ""),
         args=(P, Q, unwritten_array((M,))),
@@ -46,6 +68,7 @@ def make_launch(rng, M, N, away=0):
                 2 * M + 2 * blocks * tiles * TILE,
                 "each point of P once, and each of Q once per block",
                 {"P": 2 * M, "Q": 2 * blocks * tiles * TILE},
+                "Let the loop go on by a whole tile, and read the points of Q from the tile.",
             ),
             Budget(BARRIERS, 2 * blocks * tiles, "two per tile of each block, before it is used and after"),
             NO_FLOAT64,
@@ -59,11 +82,40 @@ def make_launch(rng, M, N, away=0):
             ),
         ),
         mistakes=(
-            Mistake("the origin were a point of Q", lambda: {2: expected(with_origin)}),
-            Mistake("the points after the last whole tile were left out", lambda: {2: expected(whole)}),
-            Mistake("only the last point were looked at", lambda: {2: expected(last if is_whole else last + np.inf)}),
-            Mistake("the distance were along the axes", lambda: {2: expected(Q, power=1)}),
-            Mistake("the smallest distance began at 0", lambda: {2: Expected(np.zeros(M), np.zeros(M))}),
+            Mistake(
+                "the origin were a point of Q",
+                lambda: {2: expected(with_origin)},
+                "Fill places of the tile that have no point with infinity, or end the loop over it at the last point.",
+            ),
+            Mistake(
+                "the points after the last whole tile were left out",
+                lambda: {2: expected(whole)},
+                "Let the loop over tiles go on to N, so that its last tile may be ragged.",
+            ),
+            Mistake(
+                "only the last point were looked at",
+                lambda: {2: expected(last if is_whole else last + np.inf)},
+                "Keep the smaller of the distance so far and the new one, by `min`.",
+            ),
+            Mistake(
+                "the distance were along the axes",
+                lambda: {2: expected(Q, power=1)},
+                "Square both differences, and add the squares.",
+            ),
+            Mistake("the smallest distance began at 0", lambda: {2: Expected(np.zeros(M), np.zeros(M))}, BEGIN),
+            Mistake(
+                "the smallest distance began at -infinity",
+                lambda: {2: Expected(np.full(M, -np.inf), np.zeros(M))},
+                BEGIN,
+            ),
+            Mistake("the root were taken", take_root, "The distance is squared: store it without a root."),
+            Mistake("every tile held the first points of Q", lambda: {2: expected(Q[:, :TILE])}, OF_TILE),
+            Mistake("each block began at the point of Q with its own number", leave_out_earlier, OF_TILE),
+            Mistake(
+                "each block took the first points of P",
+                take_first_points,
+                "Load the point with the thread's number in the grid: `t` is its number in the block.",
+            ),
         ),
     )
 

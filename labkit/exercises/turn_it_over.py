@@ -27,13 +27,22 @@ def make_launch(rng, M, N):
         outputs={1: expect(A.T.astype(float))},
         budgets=(budget,) * (min(M, N) >= 16 and 2 < M % SET < SET - 2),
         mistakes=tuple(
-            Mistake(
-                f"{side} of A after the last whole tile were left out", partial(leave_out, place >= size // tile * tile)
-            )
+            Mistake(cause, partial(leave_out, is_left_out), cure)
             for tile in TILES
-            for side, place, size in (("rows", row, M), ("columns", column, N))
+            for cause, is_left_out, cure in list_slips(row, column, M, N, tile)
         ),
     )
+
+
+def list_slips(row, column, M, N, tile):
+    """Yield what is left out of A by usual slips in the loops over tiles: the cause, which elements, and the cure."""
+    more = "Let the loop over the tiles begin one more tile there, and end that tile at the edge by `min`."
+    ragged = row >= M // tile * tile, column >= N // tile * tile
+    for side, is_left_out in zip(("rows", "columns"), ragged, strict=True):
+        yield f"{side} of A after the last whole tile were left out", is_left_out, more
+    yield "rows and columns of A after the last whole tile were left out", ragged[0] | ragged[1], more
+    begin = "Within a tile, begin the loops at the tile's first row and column, and end them one tile further on."
+    yield "only the first tile were moved", (row >= tile) | (column >= tile), begin
 
 
 EXERCISE = Exercise(

@@ -69,6 +69,19 @@ def _leave_out_outputs(rows, columns, weight_bits, bits, ridge):
     return _round_up(16 * rows * columns - ridge * bits * columns, ridge * weight_bits * rows * columns)
 
 
+def _leave_out_inputs(rows, columns, weight_bits, bits, ridge):
+    return _round_up(16 * rows * columns - ridge * bits * rows, ridge * weight_bits * rows * columns)
+
+
+def _count_products(rows, columns, weight_bits, bits, ridge):
+    return _round_up(16 * rows * columns - ridge * bits * rows * columns, ridge * weight_bits * rows * columns)
+
+
+def _divide(rows, columns, weight_bits, bits, ridge):
+    gain = 16 * rows * columns - ridge * bits * (rows + columns)
+    return ridge * weight_bits * rows * columns / gain if gain > 0 else None
+
+
 def _round_up(gain, cost):
     return -(-cost // gain) if gain > 0 else None
 
@@ -105,6 +118,26 @@ MISTAKES = (
         "The ridge is in FLOPs per byte: divide the bits by 8, or multiply the FLOPs by 8.",
     ),
     ("the batch were rounded down", _round_down, "Round up: `-(-a // b)` in place of `a // b`."),
+    (
+        "the batch were not rounded",
+        _divide,
+        "A batch is a whole number: round up, by `-(-a // b)`.",
+    ),
+    (
+        "a batch of 0 stood for none",
+        lambda *layer: find_smallest_batch(*layer) or 0,
+        "Return None where no batch is large enough.",
+    ),
+    (
+        "an input and its output had as many numbers as the weights",
+        _count_products,
+        "Each input has `columns` numbers and its output `rows`: add the two.",
+    ),
+    (
+        "inputs alone moved no bytes",
+        _leave_out_inputs,
+        "Each input has `columns` numbers and its output `rows`: count both.",
+    ),
     (
         "outputs moved no bytes",
         _leave_out_outputs,

@@ -3,12 +3,25 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from labkit.checking import NO_FLOAT64, Budget, Duty, Exercise, Mistake
 from labkit.checking.budget import BARRIERS, LOADING_THREADS
 from labkit.exercises.matmuls import RANDOM_SIZES, USES_TILES, make_matmul_launch
-from labkit.exercises.problems import last_block_size, multiply_transposed_tiles
+from labkit.exercises.problems import (
+    expect_product,
+    last_block_size,
+    multiply_transposed_tiles,
+    swap_rows_and_columns,
+)
+from labkit.ladder import Expected
 
 TILE = 16
+SAME = (
+    "What is stored at [y, x] of a tile has row y there: use the indices of a tile in the same order where you read it."
+)
+STEP = "Let the loop over tiles go on by TILE rows in each step."
+START = "Add the first row of the tile, `start`, to the row of B that a thread loads."
 
 
 def make_launch(rng, M, N, K):
@@ -25,8 +38,34 @@ def make_launch(rng, M, N, K):
     limits: dict[str, Any] = {"budgets": budgets, "duties": (loading,), "dependences": (USES_TILES,)}
     launch = make_matmul_launch(rng, M, N, K, (TILE, TILE), "A.T @ B", step=TILE, **limits)
     A, B = launch.args[:2]
-    transposed = Mistake("each tile of B were transposed", lambda: {2: multiply_transposed_tiles(A.T, B, TILE)})
-    return replace(launch, mistakes=(*launch.mistakes, transposed))
+    slips = (
+        Mistake("each tile of B were transposed", lambda: {2: multiply_transposed_tiles(A.T, B, TILE)}, SAME),
+        Mistake("each tile of A were transposed", lambda: {2: multiply_by_transposed_tiles(A, B)}, SAME),
+        Mistake("each tile began one row after the one before", lambda: {2: multiply_from_every_row(A, B)}, STEP),
+        Mistake("every tile of B were the first", lambda: {2: multiply_by_first_rows(A, B)}, START),
+        *swap_rows_and_columns(launch),
+    )
+    return replace(launch, mistakes=(*launch.mistakes, *slips))
+
+
+def multiply_by_transposed_tiles(A, B):
+    """Expect A.T @ B with each tile of A transposed."""
+    product = multiply_transposed_tiles(B.T, A, TILE)
+    return Expected(product.value.T, product.bound.T)
+
+
+def multiply_from_every_row(A, B):
+    """Expect A.T @ B with tiles that begin at rows 0, 1, 2, ..."""
+    tiles = -(-len(A) // TILE)
+    row = (np.arange(tiles)[:, None] + np.arange(TILE)).ravel()
+    row = row[row < len(A)]
+    return expect_product(np.ascontiguousarray(A[row].T), B[row])
+
+
+def multiply_by_first_rows(A, B):
+    """Expect A.T @ B with the first rows of B again and again."""
+    row = np.arange(len(A)) % TILE
+    return expect_product(np.ascontiguousarray(A.T), B[row])
 
 
 EXERCISE = Exercise(

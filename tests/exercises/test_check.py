@@ -337,3 +337,15 @@ def test_wrong_elements_without_a_pattern_are_drawn_with_words_for_their_signs()
         in verdict._repr_html_()
     )
     assert "<pre" not in check("write-saxpy", function("write-saxpy", cell("write-saxpy")))._repr_html_()
+
+
+def test_a_store_that_no_thread_reaches_is_named():
+    never = cell("write-saxpy").replace("i < out.size", "i > out.size")
+    verdict = judge(exercise("write-saxpy"), function("write-saxpy", never), 1)
+    assert verdict.message.endswith("- No thread reaches line 5: is the condition around it right?"), verdict
+
+
+def test_a_function_without_a_return_is_told_so():
+    forgotten = cell("when-does-it-pay").replace("return -(-cost", "batch = -(-cost")
+    verdict = check("when-does-it-pay", function("when-does-it-pay", forgotten))
+    assert "The function returns nothing: end it with `return`" in verdict.message

@@ -53,6 +53,19 @@ def test_the_elements_that_are_wrong_are_named(launch, where, said):
     assert said in compared(launch, C).message
 
 
+def test_elements_that_all_hold_one_number_are_told_so(launch):
+    begun = np.minimum(VALUE, 10)
+    assert (
+        "All wrong elements hold this number: is it one with which your code begins?" in compared(launch, begun).message
+    )
+    assert "hold this number" not in compared(launch, np.minimum(VALUE, 20)).message  # these are few
+
+
+def test_a_whole_factor_is_asked_for(launch):
+    assert "Is each term added 32 times, or a division by 32 left out?" in compared(launch, 32 * VALUE).message
+    assert "Is each term" not in compared(launch, 0.5 * VALUE).message
+
+
 def test_a_usual_mistake_that_explains_the_result_is_named(launch):
     twice = Mistake("each element were doubled", lambda: {1: expect(2 * VALUE)})
     launch = replace(launch, mistakes=(Mistake("x were added", lambda: {1: expect(VALUE + 1)}), twice))

@@ -126,6 +126,22 @@ def test_an_access_outside_is_a_finding_with_line_and_index():
 
 
 @njit
+def swaps(x, y):
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, 0] = x[j, i]
+
+
+def test_an_index_outside_is_traced_to_its_loop():
+    traced = trace(swaps, np.ones((2, 5), np.float32), np.zeros((2, 1), np.float32))
+    line = line_of(swaps, "for j")
+    assert traced.errors[0].remedy == (
+        f"`j`, of the loop in line {line}, must stay below 2, the rows of x: end its `range` there, or exchange the "
+        "two indices."
+    )
+
+
+@njit
 def backwards(x, y):
     for i in range(4):
         y[i] = x[i - 1]

@@ -49,7 +49,7 @@ VARIANTS = (
         "one element a thread",
         "unwritten",
         (("range(PER_THREAD)", "range(1)"),),
-        mistake="each thread doubled one element",
+        mistake="each block doubled the first quarter of its elements alone",
     ),
     Answer(
         "the index added", "result", (("value + value", "value + i"),), mistake="the index were added to each element"
@@ -58,6 +58,63 @@ VARIANTS = (
     Answer("the book's grid", "unwritten", cell=_FOUR_BLOCKS),
     Answer("x is read twice", "solved", (("            value = x[i]\n", ""), ("value + value", "x[i] + x[i]"))),
     Answer("a loop with a grid's stride", "solved", cell=_STRIDE),
+    Answer(
+        "no thread",
+        "unwritten",
+        (
+            (
+                "start = cuda.blockIdx.x * cuda.blockDim.x * PER_THREAD + cuda.threadIdx.x",
+                "start = cuda.blockIdx.x * cuda.blockDim.x * PER_THREAD",
+            ),
+        ),
+        mistake="the thread's own number were left out of `start`",
+    ),
+    Answer(
+        "no block",
+        "unwritten",
+        (("start = cuda.blockIdx.x * cuda.blockDim.x * PER_THREAD + cuda.threadIdx.x", "start = cuda.threadIdx.x"),),
+        mistake="the block were left out of `start`",
+    ),
+    Answer(
+        "blocks without their threads",
+        "unwritten",
+        (
+            (
+                "start = cuda.blockIdx.x * cuda.blockDim.x * PER_THREAD + cuda.threadIdx.x",
+                "start = cuda.blockIdx.x * PER_THREAD + cuda.threadIdx.x",
+            ),
+        ),
+        mistake="blocks began four elements apart",
+    ),
+    Answer(
+        "the start of the blank",
+        "unwritten",
+        (
+            (
+                "start = cuda.blockIdx.x * cuda.blockDim.x * PER_THREAD + cuda.threadIdx.x",
+                "start = cuda.grid(1) * PER_THREAD",
+            ),
+        ),
+        mistake="neighbouring threads began four elements apart",
+    ),
+    Answer(
+        "the index of the blank",
+        "unwritten",
+        (("i = start + j * cuda.blockDim.x", "i = start + j"),),
+        mistake="each thread took neighbours",
+    ),
+    Answer(
+        "steps of four",
+        "unwritten",
+        (("i = start + j * cuda.blockDim.x", "i = start + j * PER_THREAD"),),
+        mistake="the elements of a thread were four apart",
+    ),
+    Answer(
+        "steps of a warp",
+        "unwritten",
+        (("i = start + j * cuda.blockDim.x", "i = start + j * 32"),),
+        mistake="the elements of a thread were 32 apart",
+    ),
 )
 
 RIGHT = (

@@ -98,6 +98,30 @@ VARIANTS = (
         (("    xy, xx, yy = warp_sum(xy), warp_sum(xx), warp_sum(yy)\n", ""),),
         mistake="lane 0 stored its own sums",
     ),
+    Answer(
+        "columns of lane 0",
+        "result",
+        (("range(lane, X.shape[1], 32)", "range(0, X.shape[1], 32)"),),
+        mistake="all lanes took the columns of lane 0",
+    ),
+    Answer(
+        "all columns",
+        "result",
+        (("range(lane, X.shape[1], 32)", "range(X.shape[1])"),),
+        mistake="each lane took all columns",
+    ),
+    Answer("no warp sum of X * Y", "result", (("warp_sum(xy)", "xy"),), mistake="lane 0 stored its own sum of X * Y"),
+    Answer("no warp sum of X * X", "result", (("warp_sum(xx)", "xx"),), mistake="lane 0 stored its own sum of X * X"),
+    Answer("no warp sum of Y * Y", "result", (("warp_sum(yy)", "yy"),), mistake="lane 0 stored its own sum of Y * Y"),
+    Answer(
+        "loaded before the loop",
+        "result",
+        (
+            ("        x, y = X[row, col], Y[row, col]\n", ""),
+            ("    for col in", "    x, y = X[row, lane], Y[row, lane]\n    for col in"),
+        ),
+        mistake="each lane added its first columns again and again",
+    ),
 )
 
 RIGHT = (right("products in another order", ("        xy += x * y\n", "        xy = xy + y * x\n")),)

@@ -30,6 +30,12 @@ VARIANTS = (
     Answer("one thread does everything", "budget", cell=_ALONE),
     Answer("the book's rows", "unwritten", ((_GUARD, "row < 70 and row < C.shape[0] and col < C.shape[1]"),)),
     Answer("other names", "solved", ((_MAPPING, "x, y = cuda.grid(2)\n    col = x\n    row = y"),)),
+    Answer(
+        "threads of the block alone",
+        "unwritten",
+        (("col, row = cuda.grid(2)", "col, row = cuda.threadIdx.x, cuda.threadIdx.y"),),
+        mistake="each block began at row 0 and column 0",
+    ),
 )
 
 RIGHT = (right("no names for the indices", ("A[row, col] + B[row, col]", "B[row][col] + A[row][col]")),)

@@ -119,6 +119,66 @@ VARIANTS = (
         ((_RULE, "1 if living == 3 else 0"),),
         mistake="living cells with two neighbours died",
     ),
+    Answer(
+        "`and` for `or`",
+        "result",
+        (("if r != row or c != col:", "if r != row and c != col:"),),
+        mistake="corners alone were neighbours",
+    ),
+    Answer(
+        "ranges that end with the cell",
+        "result",
+        (
+            ("range(max(row - 1, 0), min(row + 2, rows))", "range(max(row - 1, 0), row + 1)"),
+            ("range(max(col - 1, 0), min(col + 2, columns))", "range(max(col - 1, 0), col + 1)"),
+        ),
+        mistake="neighbours below and to the right were left out",
+    ),
+    Answer(
+        "dead cells of two",
+        "result",
+        (("alive == 1 and living == 2", "alive == 0 and living == 2"),),
+        mistake="of cells with two neighbours the dead ones lived on",
+    ),
+    Answer(
+        "the living alone",
+        "result",
+        (("living == 3 or (alive == 1 and living == 2)", "alive == 1 and (living == 2 or living == 3)"),),
+        mistake="no dead cell came to life",
+    ),
+    Answer("cells that stay", "result", (("else 0", "else alive"),), mistake="no living cell died"),
+    Answer(
+        "index 0 is no neighbour",
+        "result",
+        (
+            ("range(max(row - 1, 0), min(row + 2, rows))", "range(max(row - 1, 1), min(row + 2, rows))"),
+            ("range(max(col - 1, 0), min(col + 2, columns))", "range(max(col - 1, 1), min(col + 2, columns))"),
+        ),
+        mistake="row 0 and column 0 were off the board",
+    ),
+    Answer(
+        "no zeros",
+        "unwritten",
+        (
+            (
+                "after[row, col] = 1 if living == 3 or (alive == 1 and living == 2) else 0",
+                "if living == 3 or (alive == 1 and living == 2):\n            after[row, col] = 1",
+            ),
+        ),
+        mistake="living cells alone were stored",
+    ),
+    Answer(
+        "x is the row",
+        "unwritten",
+        (("col, row = cuda.grid(2)", "row, col = cuda.grid(2)"),),
+        mistake="the grid's x counted rows and its y columns",
+    ),
+    Answer(
+        "threads of the block alone",
+        "unwritten",
+        (("col, row = cuda.grid(2)", "col, row = cuda.threadIdx.x, cuda.threadIdx.y"),),
+        mistake="each block began at row 0 and column 0",
+    ),
 )
 
 RIGHT = (

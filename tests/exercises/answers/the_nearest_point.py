@@ -132,6 +132,32 @@ VARIANTS = (
             ),
         ),
     ),
+    Answer(
+        "minus infinity", "result", (("best = far", "best = -far"),), mistake="the smallest distance began at -infinity"
+    ),
+    Answer("a root", "result", (("out[i] = best", "out[i] = best ** np.float32(0.5)"),), mistake="the root were taken"),
+    Answer(
+        "no start",
+        "result",
+        (("Q[0, start + t]", "Q[0, t]"), ("Q[1, start + t]", "Q[1, t]")),
+        mistake="every tile held the first points of Q",
+    ),
+    Answer(
+        "i for t in Q",
+        "result",
+        (
+            ("Q[0, start + t]", "Q[0, start + i]"),
+            ("Q[1, start + t]", "Q[1, start + i]"),
+            ("start + t < N", "start + i < N"),
+        ),
+        mistake="each block began at the point of Q with its own number",
+    ),
+    Answer(
+        "t for i in P",
+        "result",
+        (("P[0, i], P[1, i]", "P[0, t], P[1, t]"),),
+        mistake="each block took the first points of P",
+    ),
 )
 
 RIGHT = (

@@ -93,6 +93,18 @@ VARIANTS = (
             ("min(j0 + 16, N)", "min(j0 + 8, N)"),
         ),
     ),
+    Answer(
+        "both ragged sides left out",
+        "unwritten",
+        (("range(0, M, 16)", "range(0, M // 16 * 16, 16)"), ("range(0, N, 16)", "range(0, N // 16 * 16, 16)")),
+        mistake="rows and columns of A after the last whole tile were left out",
+    ),
+    Answer(
+        "the first tile again and again",
+        "unwritten",
+        (("range(i0, min(i0 + 16, M))", "range(min(16, M))"), ("range(j0, min(j0 + 16, N))", "range(min(16, N))")),
+        mistake="only the first tile were moved",
+    ),
 )
 
 RIGHT = (

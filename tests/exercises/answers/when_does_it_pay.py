@@ -42,7 +42,15 @@ VARIANTS = (
         ((" - ridge * bits * (rows + columns)", ""),),
         mistake="inputs and outputs moved no bytes",
     ),
-    Answer("outputs forgotten", "result", (("(rows + columns)", "columns"),)),
+    Answer("outputs forgotten", "result", (("(rows + columns)", "columns"),), mistake="outputs moved no bytes"),
+    Answer("inputs forgotten", "result", (("(rows + columns)", "rows"),), mistake="inputs alone moved no bytes"),
+    Answer("not rounded", "result", (("-(-cost // gain)", "cost / gain"),), mistake="the batch were not rounded"),
+    Answer(
+        "inputs times outputs",
+        "result",
+        (("(rows + columns)", "rows * columns"),),
+        mistake="an input and its output had as many numbers as the weights",
+    ),
     Answer(
         "the bits of the weights for all",
         "result",
@@ -54,9 +62,14 @@ VARIANTS = (
     Answer("always a number", "refused", ((" if gain > 0 else None", ""),)),
     Answer("a layer that just pays for itself", "refused", (("gain > 0", "gain >= 0"),)),
     Answer("rounded down", "result", (("-(-cost // gain)", "cost // gain"),), mistake="the batch were rounded down"),
-    Answer("beyond the ridge", "result", (("-(-cost // gain)", "cost // gain + 1"),)),
+    Answer(
+        "beyond the ridge",
+        "result",
+        (("-(-cost // gain)", "cost // gain + 1"),),
+        mistake="a batch that reaches the ridge exactly were too small",
+    ),
     Answer("rounded to the nearest", "result", (("-(-cost // gain)", "round(cost / gain)"),)),
-    Answer("zero in place of None", "result", (("else None", "else 0"),)),
+    Answer("zero in place of None", "result", (("else None", "else 0"),), mistake="a batch of 0 stood for none"),
     Answer("counted up so far", "result", cell=_COUNT_UP),
     Answer(
         "counted up without an end",

@@ -31,7 +31,10 @@ VARIANTS = (
         mistake="the guard ended one element early",
     ),
     Answer(
-        "threadIdx alone", "unwritten", (("cuda.grid(1)", "cuda.threadIdx.x"),), mistake="each block began at element 0"
+        "threadIdx alone",
+        "unwritten",
+        (("cuda.grid(1)", "cuda.threadIdx.x"),),
+        mistake="the elements of the first block alone were stored",
     ),
     Answer("y forgotten", "result", ((" + y[i]", ""),), mistake="y were left out"),
     Answer("a added", "result", (("a * x[i]", "a + x[i]"),), mistake="a were added"),
@@ -50,6 +53,44 @@ VARIANTS = (
     Answer("y subtracted", "result", ((" + y[i]", " - y[i]"),), mistake="y were subtracted"),
     Answer("a forgotten", "result", (("a * x[i]", "x[i]"),), mistake="a were left out"),
     Answer("compiled for the CPU", "not a kernel", (("@cuda.jit\n", "@njit\n"),)),
+    Answer(
+        "the block's number",
+        "unwritten",
+        (("cuda.grid(1)", "cuda.blockIdx.x"),),
+        mistake="the index were the number of the block alone",
+    ),
+    Answer(
+        "block plus thread",
+        "unwritten",
+        (("cuda.grid(1)", "cuda.blockIdx.x + cuda.threadIdx.x"),),
+        mistake="each block began one element after the one before",
+    ),
+    Answer(
+        "gridDim for blockDim",
+        "unwritten",
+        (("cuda.grid(1)", "cuda.blockIdx.x * cuda.gridDim.x + cuda.threadIdx.x"),),
+        mistake="blocks began `cuda.gridDim.x` elements apart",
+    ),
+    Answer(
+        "block and thread exchanged",
+        "unwritten",
+        (("cuda.grid(1)", "cuda.threadIdx.x * cuda.blockDim.x + cuda.blockIdx.x"),),
+        mistake="the numbers of block and thread were exchanged",
+    ),
+    Answer(
+        "brackets around the sum",
+        "result",
+        (("a * x[i] + y[i]", "a * (x[i] + y[i])"),),
+        mistake="y were multiplied by a, too",
+    ),
+    Answer("x for y", "result", (("a * x[i] + y[i]", "a * y[i] + x[i]"),), mistake="x and y were exchanged"),
+    Answer("y as a factor", "result", (("a * x[i] + y[i]", "a * x[i] * y[i]"),), mistake="y were a factor"),
+    Answer(
+        "from element 1 on",
+        "unwritten",
+        (("i < out.size", "0 < i < out.size"),),
+        mistake="the guard left out element 0",
+    ),
 )
 
 RIGHT = (

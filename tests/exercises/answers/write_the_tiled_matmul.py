@@ -261,6 +261,29 @@ VARIANTS = (
         (("total += A_tile", "total = A_tile"),),
         mistake="only the last product of each sum were kept",
     ),
+    Answer(
+        "the tile of A read transposed",
+        "result",
+        (("A_tile[k, y]", "A_tile[y, k]"),),
+        mistake="each tile of A were transposed",
+    ),
+    Answer(
+        "tiles that are not a tile apart",
+        "result",
+        (("range(0, K, TILE)", "range((K + TILE - 1) // TILE)"),),
+        mistake="each tile began one row after the one before",
+    ),
+    Answer("no start in B", "result", (("B[start + y, col]", "B[y, col]"),), mistake="every tile of B were the first"),
+    Answer(
+        "x is the row",
+        "unwritten",
+        (
+            ("col, row = cuda.grid(2)", "row, col = cuda.grid(2)"),
+            ("x, y = cuda.threadIdx.x, cuda.threadIdx.y", "y, x = cuda.threadIdx.x, cuda.threadIdx.y"),
+            ("cuda.blockIdx.y", "cuda.blockIdx.x"),
+        ),
+        mistake="the grid's x counted rows and its y columns",
+    ),
 )
 
 RIGHT = (
