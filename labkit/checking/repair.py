@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Collection, Iterator
 
 from labkit.checking.changes import POSSIBLE, Change, list_changes
+from labkit.checking.repeated_changes import list_repeated_changes
+from labkit.rebinding import names_in
 
 OF_WAITS = "race", "in-flight", "barrier", "deadlock", "mbarrier", "order", "proxy"  # reasons
 MOST_TRIES = 400
@@ -44,8 +46,7 @@ def _list_changes(function, given, are_lines_first) -> list[Change]:
         tree = ast.parse(textwrap.dedent("".join(lines))).body[0]
     except (OSError, TypeError, SyntaxError):
         return []
-    has_while = any(isinstance(node, ast.While) for node in ast.walk(tree))  # which a change may keep from its end
-    if not isinstance(tree, ast.FunctionDef) or function.__closure__ or has_while:
+    if not isinstance(tree, ast.FunctionDef) or function.__closure__:
         return []
     tree.decorator_list, tree.returns = [], None
     tree.args = ast.arguments([], [ast.arg(arg.arg) for arg in tree.args.args], None, [], [], None, [])
@@ -54,7 +55,18 @@ def _list_changes(function, given, are_lines_first) -> list[Change]:
     read = [name for name in function.__code__.co_names if name in numbers]
     free = {name: numbers[name] for name in read if name not in given}
     changes = [*_change_constants(function, free, ast.unparse(tree)), *list_changes(tree, read, are_lines_first)]
+    changes += list_repeated_changes(tree)
+    if ends := _ends_of_loops(tree):  # which a change may keep from their end
+        changes = [change for change in changes if _ends_of_loops(ast.parse(change.text)) == ends]
     return sorted(changes, key=lambda change: change.rank)
+
+
+def _ends_of_loops(tree: ast.AST) -> list[str]:
+    """Return the conditions of all `while`, and the lines that set a name in one."""
+    tests = [node.test for node in ast.walk(tree) if isinstance(node, ast.While)]
+    names = {node.id for test in tests for node in ast.walk(test) if isinstance(node, ast.Name)}
+    lines = [node for node in ast.walk(tree) if isinstance(node, ast.Assign | ast.AugAssign)]
+    return [ast.unparse(node) for node in [*tests, *(line for line in lines if names_in(line, ast.Store) & names)]]
 
 
 def _change_constants(function, numbers, text) -> Iterator[Change]:
