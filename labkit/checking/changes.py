@@ -13,6 +13,7 @@ from labkit.checking.mutants import put, slots
 WARP = 32
 MOST_CHARACTERS = 70  # of code that is quoted
 BARRIER, FENCE = "cuda.syncthreads()", "cuda.threadfence()"
+COPY_CALLS = "ptx.cp_async_commit()", "ptx.cp_async_wait(0)"
 LEAST = "np.float32(-3e38)"  # where a maximum begins
 LIKELY, POSSIBLE, UNLIKELY, LAST = range(4)  # ranks
 _AXES = {"x": "y", "y": "x"}
@@ -91,12 +92,16 @@ class _Names:
         subscripts = [node for node in nodes if isinstance(node, ast.Subscript)]
         self.arrays = {node.value.id: _rank_of(node) for node in subscripts if isinstance(node.value, ast.Name)}
         self.constants = [name for name in dict.fromkeys(loaded) if name in constants]
-        self.unused = [name for name in parameters if name not in loaded]
+        stored = [node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+        self.unused = [name for name in dict.fromkeys(parameters + stored) if name not in loaded and name != "_"]
         self.scalars = [name for name in parameters if name not in self.arrays and name in loaded]
         self.maxima = _find_maxima(nodes)
-        self.factors = [name for name in _assigned(nodes, _is_factor) if name in loaded]
+        self.factors = [name for name in _assigned(nodes, _is_factor) if name in loaded] + _find_moves(nodes)
         self.sums = _assigned(nodes, _is_start)
-        self.groups = [*_bound_together(nodes), _assigned(nodes, _is_size), self.constants, self.sums]
+        self.tests = {ast.unparse(node.test): node for node in nodes if isinstance(node, ast.If | ast.IfExp)}
+        self.sizes = sizes = _find_sizes(nodes, [*self.scalars, *self.constants])
+        self.indices = [name for name in dict.fromkeys(loaded) if name in _find_indices(nodes)]
+        self.groups = [*_bound_together(nodes), sizes, self.sums, self.indices]
         self.groups += [[name for name, rank in self.arrays.items() if rank == each] for each in (1, 2, 3, 4)]
         self.steps = [*self.constants, *self.scalars]
 
@@ -134,6 +139,16 @@ def _bound_together(nodes) -> list[list[str]]:
     return [[each.id for each in group if isinstance(each, ast.Name)] for group in groups]
 
 
+def _find_moves(nodes) -> list[str]:
+    """Return the factors by which a sum moves to a new maximum, one for each `new = max(old, ...)`."""
+    pairs = [pair for node in nodes if isinstance(node, ast.Assign) for pair in _pairs(node)]
+    return [
+        f"exp({ast.unparse(value.args[0])} - {target.id})"
+        for target, value in pairs
+        if isinstance(target, ast.Name) and isinstance(value, ast.Call) and ast.unparse(value.func) == "max"
+    ]
+
+
 def _is_factor(value):
     return isinstance(value, ast.Call) and ast.unparse(value.func).split(".")[-1] in ("exp", "exp2")
 
@@ -142,8 +157,23 @@ def _is_start(value):
     return isinstance(value, ast.Call) and ast.unparse(value.func).startswith(("np.float", "float"))
 
 
-def _is_size(value):
-    return any(isinstance(node, ast.Attribute) and node.attr in ("shape", "size") for node in ast.walk(value))
+def _find_sizes(nodes, known) -> list[str]:
+    """Return the names whose values follow from the lengths of arrays, from parameters and constants alone."""
+    pairs = [pair for node in nodes if isinstance(node, ast.Assign) for pair in _pairs(node)]
+    found = dict.fromkeys(known)
+    for target, value in pairs:
+        parts = list(ast.walk(value))
+        has_length = any(isinstance(node, ast.Attribute) and node.attr in ("shape", "size") for node in parts)
+        names = [node.id for node in parts if isinstance(node, ast.Name)]
+        if isinstance(target, ast.Name) and (has_length or (names and all(name in found for name in names))):
+            found[target.id] = None
+    return list(found)
+
+
+def _find_indices(nodes) -> set[str]:
+    """Return the names of single indices."""
+    subscripts = [node.slice for node in nodes if isinstance(node, ast.Subscript)]
+    return {node.id for index in subscripts for node in ast.walk(index) if isinstance(node, ast.Name)}
 
 
 def _find_maxima(nodes) -> set[str]:
@@ -169,7 +199,7 @@ def _fix_expression(node: ast.expr, parent: ast.AST, names: _Names) -> Iterator[
         case ast.Compare(left, [sign], right) if type(sign) in _COMPARISONS:
             other, why = _COMPARISONS[type(sign)]
             new = ast.Compare(left, [other()], right)
-            yield POSSIBLE, f"{_quote(node)} {why}: write {_quote(new)}.", new
+            yield LIKELY, f"{_quote(node)} {why}: write {_quote(new)}.", new
         case ast.BoolOp(sign, values):
             new = ast.BoolOp(ast.Or() if isinstance(sign, ast.And) else ast.And(), values)
             yield UNLIKELY, f"`and` and `or` are confused: write {_quote(new)}.", new
@@ -191,10 +221,45 @@ def _fix_expression(node: ast.expr, parent: ast.AST, names: _Names) -> Iterator[
             yield UNLIKELY, f"the two values are exchanged: write {_quote(new)}.", new
     if isinstance(node, ast.Attribute):
         yield from _fix_index(node, names)
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+        yield from _guard_load(node)
+    if isinstance(node, ast.Name | ast.BinOp | ast.Subscript) and not isinstance(parent, ast.Subscript | ast.Attribute):
+        yield from _add_name(node, names)
+    if isinstance(node, ast.Name | ast.BinOp) and isinstance(parent, ast.Subscript | ast.Tuple | ast.Compare):
+        for other in names.indices:
+            if other not in ast.unparse(node):
+                new = ast.BinOp(ast.Name(other, ast.Load()), ast.Add(), node)
+                rank = UNLIKELY if isinstance(parent, ast.Compare) else LAST
+                yield rank, f"the index {_quote(node)} lacks the term `{other}`: write {_quote(new)}.", new
     if isinstance(node, ast.Name | ast.Attribute | ast.BinOp) and _is_index(node, parent):
         for sign, word in ((ast.Add, "small"), (ast.Sub, "large")):
             new = ast.BinOp(node, sign(), ast.Constant(1))
             yield LAST, f"{_quote(node)} is one too {word} here: write {_quote(new)}.", new
+
+
+def _guard_load(node):
+    """Take 0 in place of an element that is outside of the array."""
+    indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    tests = []
+    for axis, index in enumerate(indices):
+        if not isinstance(index, ast.Constant):
+            tests.append(f"0 <= {ast.unparse(index)} < {ast.unparse(node.value)}.shape[{axis}]")
+    if tests:
+        where = "`, `".join(tests)
+        new = _parse(f"({ast.unparse(node)} if {' and '.join(tests)} else np.float32(0))")
+        yield POSSIBLE, f"{_quote(node)} can be outside; take `np.float32(0)` unless `{where}`.", new
+
+
+def _add_name(node, names):
+    """Use a name that is set and not used."""
+    for name in names.unused:
+        for sign in (ast.Mult(), ast.Mod(), ast.Add(), ast.Sub(), ast.Div()):
+            new = ast.BinOp(node, sign, ast.Name(name, ast.Load()))
+            yield (
+                LAST if isinstance(sign, ast.Div) else POSSIBLE,
+                f"`{name}` is never used, and is missing here: write {_quote(new)}.",
+                new,
+            )
 
 
 def _exchanges(indices: Sequence[ast.expr]) -> Iterator[list[ast.expr]]:
@@ -212,6 +277,13 @@ def _is_index(node, parent):
 
 def _fix_operation(node, names):
     left, sign, right = node.left, node.op, node.right
+    if isinstance(left, ast.BinOp):
+        new = ast.BinOp(left.left, left.op, ast.BinOp(left.right, sign, right))
+        yield POSSIBLE, f"{_quote(left)} is computed first: put brackets, {_quote(new)}.", new
+    if isinstance(sign, ast.FloorDiv | ast.Mod):
+        for factor in names.steps:
+            new = ast.BinOp(left, sign, ast.BinOp(right, ast.Mult(), ast.Name(factor, ast.Load())))
+            yield LAST, f"the divisor {_quote(right)} lacks the factor `{factor}`: write {_quote(new)}.", new
     match sign:
         case ast.Add():
             new = ast.BinOp(left, ast.Sub(), right)
@@ -227,6 +299,8 @@ def _fix_operation(node, names):
             new = ast.Call(ast.Name("max", ast.Load()), [node, ast.Constant(0)], [])
             yield LAST, f"{_quote(node)} can be negative: write {_quote(new)}.", new
         case ast.Mult():
+            new = ast.BinOp(node, ast.Mult(), right)
+            yield UNLIKELY, f"the factor {_quote(right)} is needed twice: write {_quote(new)}.", new
             yield UNLIKELY, f"the factor {_quote(right)} is one too many: write {_quote(left)}.", left
             yield UNLIKELY, f"the factor {_quote(left)} is one too many: write {_quote(right)}.", right
             new = ast.BinOp(left, ast.Div(), right)
@@ -234,6 +308,9 @@ def _fix_operation(node, names):
         case ast.FloorDiv():
             new = ast.BinOp(left, ast.Mod(), right)
             yield POSSIBLE, f"`//` and `%` are confused: write {_quote(new)}.", new
+            for size in names.sizes:
+                new = ast.BinOp(node, ast.Mod(), ast.Name(size, ast.Load()))
+                yield UNLIKELY, f"{_quote(node)} goes on past `{size}`: write {_quote(new)}.", new
             new = _negative(ast.BinOp(_negative(left), ast.FloorDiv(), right))
             yield POSSIBLE, f"{_quote(node)} rounds down, and leaves out what is over: write {_quote(new)}.", new
         case ast.Mod():
@@ -286,6 +363,16 @@ def _fix_range(node, names):
             yield POSSIBLE, f"this `range` has no step, and goes on by 1: write {_quote(new)}.", new
         elif ast.unparse(other) != ast.unparse(step):
             yield UNLIKELY, f"the step {_quote(step)} is wrong: write {_quote(new)}.", new
+    for size in names.sizes:
+        if size != ast.unparse(stop):
+            args = [*node.args]
+            args[min(len(args), 2) - 1] = ast.Name(size, ast.Load())
+            new = ast.Call(node.func, args, [])
+            yield (
+                UNLIKELY,
+                f"this `range` ends at {_quote(stop)}, and should end at `{size}`: write {_quote(new)}.",
+                new,
+            )
     for sign, said in ((ast.Add, "ends one too early"), (ast.Sub, "ends one too late")):
         args = [*node.args]
         args[min(len(args), 2) - 1] = ast.BinOp(stop, sign(), ast.Constant(1))
@@ -342,7 +429,7 @@ def _fix_statement(node: ast.stmt, names: _Names) -> Iterator[tuple[int, str, as
                 yield LIKELY, said, new
         case ast.Assign([ast.Name() | ast.Subscript() as target], value):
             new = ast.AugAssign(target, ast.Add(), value)
-            yield POSSIBLE, f"`=` forgets what was there before: add to it, {_quote(new)}.", new
+            yield LIKELY, f"`=` forgets what was there before: add to it, {_quote(new)}.", new
         case ast.AugAssign(target, sign, value):
             new = ast.Assign([target], value)
             yield POSSIBLE, f"this adds to what was there before: write {_quote(new)}.", new
@@ -350,24 +437,67 @@ def _fix_statement(node: ast.stmt, names: _Names) -> Iterator[tuple[int, str, as
                 new = ast.AugAssign(target, ast.Sub(), value)
                 yield LAST, f"`+=` has the wrong sign: write {_quote(new)}.", new
                 for factor in names.factors:
-                    scaled = ast.BinOp(_loaded(target), ast.Mult(), ast.Name(factor, ast.Load()))
+                    scaled = ast.BinOp(_loaded(target), ast.Mult(), _parse(factor))
                     new = ast.Assign([target], ast.BinOp(scaled, ast.Add(), value))
                     said = (
                         f"what {_quote(target)} held is not rescaled before this is added: multiply it by `{factor}`."
                     )
                     yield POSSIBLE, said, new
+    if isinstance(node, ast.Break):
+        yield POSSIBLE, "`break` ends the whole loop; `continue` leaves out this iteration alone.", ast.Continue()
+    if isinstance(node, ast.Continue):
+        yield UNLIKELY, "`continue` leaves out this iteration alone; `break` ends the loop.", ast.Break()
     if isinstance(node, ast.Assign):
         yield from _fix_start(node, names)
     if isinstance(node, ast.Assign | ast.AugAssign) and not isinstance(node.value, ast.Tuple):
-        for name in names.unused:
-            for sign, word in ((ast.Mult(), "a factor"), (ast.Add(), "a term"), (ast.Sub(), "a term to subtract")):
-                new = _with_value(node, ast.BinOp(node.value, sign, ast.Name(name, ast.Load())))
-                yield POSSIBLE, f"`{name}` is never used, and is {word} here: write {_quote(new)}.", new
+        yield from _fix_value(node, names)
+    if isinstance(node, _SIMPLE):
+        yield from _guard_line(node, names)
     if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
         for name in (*names.sums, *names.scalars):
             for sign, word in ((ast.Div(), "divided"), (ast.Mult(), "multiplied")):
                 new = _with_value(node, ast.BinOp(node.value, sign, ast.Name(name, ast.Load())))
                 yield LAST, f"what is stored is not {word} by `{name}`: write {_quote(new)}.", new
+
+
+def _fix_value(node, names):
+    """Yield assignments of other values."""
+    value = node.value
+    for text, test in names.tests.items():
+        if isinstance(test, ast.IfExp) and not isinstance(value, ast.IfExp):
+            new = _with_value(node, ast.IfExp(test.test, value, test.orelse))
+            yield POSSIBLE, f"this is not so where `{text}` does not hold: write {_quote(new)}.", new
+    if isinstance(value, ast.BinOp | ast.Name):
+        for sign, word in ((ast.Add(), "small"), (ast.Sub(), "large")):
+            new = _with_value(node, ast.BinOp(value, sign, ast.Constant(1)))
+            yield UNLIKELY, f"{_quote(value)} is one too {word} here: write {_quote(new)}.", new
+    if isinstance(node, ast.Assign) and isinstance(value, ast.Subscript):
+        new = _with_value(node, _parse(f"abs({ast.unparse(value)})"))
+        yield LAST, f"{_quote(value)} can be negative: write {_quote(new)}.", new
+    if isinstance(node, ast.AugAssign) and not isinstance(value, ast.Name):
+        new = _with_value(node, ast.BinOp(value, ast.Mult(), value))
+        yield LAST, f"{_quote(value)} is not squared: write {_quote(new)}.", new
+
+
+def _guard_line(node, names):
+    """Do a line only under a condition."""
+    for text, test in names.tests.items():
+        new = ast.If(test.test, [node], [])
+        yield UNLIKELY, f"this line is to be done only if `{text}`.", new
+    divisors = [each.right for each in ast.walk(node) if isinstance(each, ast.BinOp) and isinstance(each.op, ast.Div)]
+    for name in dict.fromkeys(each.id for each in divisors if isinstance(each, ast.Name)):
+        new = ast.If(_parse(f"{name} > np.float32(0)"), [node], [])
+        yield UNLIKELY, f"`{name}` can be 0, and 0 / 0 is NaN: do this only if it is above 0.", new
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+        target = node.targets[0]
+        indices = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+        for axis, index in enumerate(indices):
+            text = f"{ast.unparse(index)} < {ast.unparse(target.value)}.shape[{axis}]"
+            yield (
+                UNLIKELY,
+                f"{_quote(target)} can be outside: store only if `{text}`.",
+                ast.If(_parse(text), [node], []),
+            )
 
 
 def _loaded(target):
@@ -383,7 +513,8 @@ def _with_value(node, value):
 def _fix_start(node, names):
     """Yield other values to begin with."""
     for target, value in _pairs(node):
-        if not isinstance(target, ast.Name) or not _is_start(value):
+        is_first = isinstance(value, ast.Subscript) and isinstance(target, ast.Name) and target.id in names.maxima
+        if not isinstance(target, ast.Name) or not (is_first or _is_start(value)):
             continue
         others = {"np.float32(0)": "0", "np.float32(1)": "1"}
         if target.id in names.maxima:
@@ -397,6 +528,9 @@ def _fix_start(node, names):
                 said += f"begin at `{text}`."
             if text == LEAST and "inf" in ast.unparse(value):
                 said = f"-inf - -inf is NaN, so `{target.id}` must begin at a finite number: write `{text}`."
+            if is_first:
+                said = f"`{target.id}` begins at {_quote(value)}, which may be -inf or none of those that count: "
+                said += f"begin at `{text}`."
             yield POSSIBLE, said, _replace(node, value, _parse(text))
 
 
@@ -429,15 +563,14 @@ def _rename(nodes, pair):
 def _change_statements(function, adds_barriers) -> Iterator[Change]:
     """Yield changes of whole lines: in another order, in or out of a loop, one more barrier, one line fewer."""
     bodies = [*_bodies(function)]
+    missing = [BARRIER, *(COPY_CALLS if "ptx.cp_async(" in ast.unparse(function) else ())]
     for owner, body in bodies:
         for place, node in enumerate(list(body)):
             yield from _exchange(function, body, place)
             yield from _move_out(function, owner, body, place, bodies)
             yield from _leave_out(function, body, place)
-            if adds_barriers:
-                yield from _add_barrier(function, body, place, node)
-    if adds_barriers:
-        yield from _add_barrier(function, function.body, len(function.body), None)
+            for call in missing if adds_barriers else ():
+                yield from _add_call(function, body, place, node, call)
 
 
 def _bodies(function) -> Iterator[tuple[ast.AST, list[ast.stmt]]]:
@@ -456,6 +589,8 @@ def _exchange(function, body, place):
     if place + 1 >= len(body):
         return
     one, other = body[place : place + 2]
+    if not (_sets(one) & _gets(other) or _sets(other) & _gets(one) or _is_barrier(one) or _is_barrier(other)):
+        return
     body[place : place + 2] = other, one
     text = _text(function)
     body[place : place + 2] = one, other
@@ -467,7 +602,16 @@ def _exchange(function, body, place):
         return
     else:
         said = f"this line stands too early: write it after line {_last_line(other)}."
-    yield Change(LIKELY if _is_barrier(one) else UNLIKELY, one.lineno, said, text)
+    yield Change(LIKELY if _is_barrier(one) or isinstance(other, _SIMPLE) else UNLIKELY, one.lineno, said, text)
+
+
+def _sets(node) -> set[str]:
+    stored = [each for each in ast.walk(node) if isinstance(getattr(each, "ctx", None), ast.Store)]
+    return {name for each in stored for name in _reads(each)[:1]}
+
+
+def _gets(node) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)}
 
 
 def _is_barrier(node):
@@ -497,10 +641,17 @@ def _move_out(function, owner, body, place, bodies):
     for beside, at_end in ((place + 1, False), (place - 1, True)):
         other = body[beside] if 0 <= beside < len(body) else None
         if isinstance(node, _SIMPLE) and isinstance(other, ast.For | ast.If):
-            what = "loop" if isinstance(other, ast.For) else "`if`"
-            end = "end" if at_end else "beginning"
-            said = f"this line belongs into the {what} of line {other.lineno}, at its {end}."
-            yield _moved(function, body, place, other.body, len(other.body) if at_end else 0, node, said)
+            inner = [each for each in ast.walk(other) if isinstance(each, ast.For | ast.If) and _is_about(each, node)]
+            for each in inner[:1] if at_end else inner:
+                what = "loop" if isinstance(each, ast.For) else "`if`"
+                end = "end" if at_end else "beginning"
+                said = f"this line belongs into the {what} of line {each.lineno}, at its {end}."
+                yield _moved(function, body, place, each.body, len(each.body) if at_end else 0, node, said)
+
+
+def _is_about(owner, node):
+    """Tell whether a loop or an `if` uses what a line sets, or the line is a call."""
+    return _is_barrier(node) or bool(_sets(node) & (_gets(owner) | _sets(owner)))
 
 
 def _moved(function, source, place, target, at, node, said):
@@ -530,14 +681,57 @@ def _leave_out(function, body, place):
     body[place] = node
 
 
-def _add_barrier(function, body, place, node):
-    body.insert(place, ast.parse(BARRIER).body[0])
-    text = _text(function)
-    del body[place]
-    before = body[place - 1] if place else None
-    if before is not None:
-        line, where = before.lineno, f"after line {_last_line(before)}"
-        where += f", outside of the loop of line {line}" if isinstance(before, ast.For) else ""
-    else:
-        line, where = node.lineno, f"before line {node.lineno}"
-    yield Change(POSSIBLE, line, f"a barrier is missing: write `{BARRIER}` {where}.", text)
+def _add_call(function, body, place, node, call):
+    """Add a barrier, or what ends a group of copies or waits for it, before a line or at the end of its loop."""
+    for at in (place, len(body)) if place + 1 == len(body) else (place,):
+        body.insert(at, ast.parse(call).body[0])
+        text = _text(function)
+        del body[at]
+        before = body[at - 1] if at else None
+        where = f"before line {node.lineno}" if before is None else f"after line {_last_line(before)}"
+        where += f", outside of the loop of line {before.lineno}" if isinstance(before, ast.For) else ""
+        what = {BARRIER: "a barrier"}.get(call, f"`{call}`")
+        said = f"{what} is missing: write {'it' if what != 'a barrier' else f'`{call}`'} {where}."
+        yield Change(POSSIBLE, (before or node).lineno, said, text)
+
+
+def find_index_lines(function: ast.FunctionDef, line: int) -> set[int]:
+    """Return the lines that decide which elements are accessed in a line, and whether they are."""
+    around: dict[ast.stmt, tuple[ast.stmt, ...]] = {}
+    todo = [(statement, ()) for statement in function.body]
+    while todo:
+        statement, outer = todo.pop()
+        around[statement] = outer
+        for name in ("body", "orelse"):
+            todo += [(inner, (*outer, statement)) for inner in getattr(statement, name, ())]
+    found = {each for each in around if each.lineno <= line <= _last_line(each) and not hasattr(each, "body")}
+    names = [
+        name for each in found for part in ast.walk(each) if isinstance(part, ast.Subscript) for name in _reads(part)
+    ]
+    for outer in [outer for each in found for outer in around[each]]:
+        found.add(outer)
+        names += _reads(
+            outer.iter if isinstance(outer, ast.For) else outer.test if isinstance(outer, ast.If) else outer
+        )
+    done = set()
+    while names:
+        name = names.pop()
+        for each in around:
+            if (
+                name not in done
+                and isinstance(each, ast.Assign)
+                and name in _reads(ast.Tuple(each.targets, ast.Load()))
+            ):
+                found.add(each)
+                names += _reads(each.value)
+        done.add(name)
+    return {each.lineno for each in found}
+
+
+def _reads(node) -> list[str]:
+    return [each.id for each in ast.walk(node) if isinstance(each, ast.Name)]
+
+
+def find_unused(function: ast.FunctionDef) -> list[str]:
+    """Return the parameters and variables that nothing reads."""
+    return _Names(function, ()).unused

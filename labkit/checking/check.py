@@ -15,19 +15,18 @@ from labkit.checking.budget import (
     Budget,
     allowance_words,
     count_words,
-    find_worst_site,
     is_or_are,
     limit_words,
     read_counter,
     read_site_counter,
 )
-from labkit.checking.changes import Change
 from labkit.checking.compare import Difference, find_wrong_output, list_after_two
 from labkit.checking.exercise import Exercise, Launch, Questions
 from labkit.checking.failing_access import FailingAccess, find_access, find_stores, keep_block, list_blocks
 from labkit.checking.in_child import Allowance
+from labkit.checking.overrun import explain_barriers, find_site
 from labkit.checking.own_code import collect_helpers, explain_foreign_function, find_foreign_helper
-from labkit.checking.repair import find_repair
+from labkit.checking.repair import OF_INDICES, OF_WAITS, find_repair, find_unused_names
 from labkit.checking.restricted_python import run_calls
 from labkit.checking.source import find_stub_line, python_function
 from labkit.checking.suspect import find_suspect
@@ -42,6 +41,7 @@ FIRST_KINDS = ("bounds", "deadlock", "barrier", "race")  # reported first if the
 ADVICE = ("uncoalesced", "bank-conflict", "float64")  # what a learner can change in the code of an exercise
 OTHER_ORDER = "The blocks of a launch run in any order, and in a second run, in another one"
 SENTENCE_END = r"(?<=[.?!]) (?=[A-Z`])(?=(?:[^`]*`[^`]*`)*[^`]*$)"  # outside of code
+CURED = (*OF_WAITS, *OF_INDICES, "result", "shuffle", "mask", "zero-division", "budget", "duty")
 ALONE = "This change alone makes it right."
 ANOTHER_WAY = "The result is right, but not in the way that the exercise is about"
 
@@ -78,9 +78,8 @@ def judge(exercise: Exercise, kernel: Any, seed: int, draws: int = 1, repairs: b
     try:
         message = judgement.run_checks(draws)
     except _Fault as fault:
-        if repairs and (repair := judgement.find_repair(fault)):
-            message = f"{fault.plain or fault}\n- Line {repair.line}: {repair.said} {ALONE}"
-            fault = _Fault(fault.reason, message, repair.line, fault.difference, fault.access)
+        is_told = fault.reason == "budget" and "write `" in str(fault)
+        fault = judgement.add_cure(fault) if repairs and fault.reason in CURED and not is_told else fault
         run_details: dict[str, Any] = {"line": fault.line, "launch": judgement.label}
         run_details |= {"trace": judgement.trace, "access": fault.access}
         if fault.difference:
@@ -118,11 +117,17 @@ class _Judgement:
         self._check_source()
         return self._check_launches(draws)
 
-    def find_repair(self, fault: _Fault) -> Change | None:
-        """Find a change with which the answer is right; none in a task whose point is to find it."""
+    def add_cure(self, fault: _Fault) -> _Fault:
+        """Add the change with which the answer is right, or what nothing uses; nothing in a task that is to find it."""
         if self.launch is None or self.exercise.machine == "cpu" or self.exercise.finds_fault:
-            return None
-        return find_repair(self.function, self._is_repaired, self.exercise.constants, fault.reason)
+            return fault
+        repair = find_repair(self.function, self._is_repaired, self.exercise.constants, fault.reason, fault.line)
+        if repair:
+            message = f"{fault.plain or fault}\n- Line {repair.line}: {repair.said} {ALONE}"
+            return _Fault(fault.reason, message, repair.line, fault.difference, fault.access)
+        unused = find_unused_names(self.function)
+        message = "".join(f"\n- `{name}` is never used: is it forgotten somewhere?" for name in unused[:1])
+        return _Fault(fault.reason, f"{fault}{message}", fault.line, fault.difference, fault.access)
 
     def _is_repaired(self, function):
         """Tell whether a changed function is right, first on the latest launch."""
@@ -218,7 +223,7 @@ class _Judgement:
         self._check_findings(trace)
         self._check_outputs(launch, trace, names)
         self._check_backwards(launch, trace, names)
-        _check_budgets(launch, trace)
+        _check_budgets(launch, trace, self.function)
         _check_duties(launch, trace)
         return trace
 
@@ -384,11 +389,11 @@ def add_line(line: int, message: str) -> str:
     return message if re.search(rf"\b[Ll]ine {line}\b", message) else f"Line {line}: {message}"
 
 
-def _check_budgets(launch, trace):
+def _check_budgets(launch, trace, function):
     for budget in launch.budgets:
         count = read_counter(budget.counter, trace)
         if count > budget.at_most:
-            raise _Fault("budget", *_explain_overrun(budget, count, trace))
+            raise _Fault("budget", *_explain_overrun(budget, count, trace, function))
 
 
 def _there_are(count, counter):
@@ -397,8 +402,16 @@ def _there_are(count, counter):
     return words if counter.startswith("%") else f"There {is_or_are(count)} {words}"
 
 
-def _explain_overrun(budget: Budget, count: int, trace: Trace | LoopTrace) -> tuple[str, int | None]:
+def _explain_overrun(
+    budget: Budget, count: int, trace: Trace | LoopTrace, function: Callable
+) -> tuple[str, int | None]:
     """Return the message on an exceeded budget, and the line that uses most of it."""
+    message, line, advice = _blame(budget, count, trace, function)
+    return "\n- ".join([message, *filter(None, (advice, budget.cure))]), line
+
+
+def _blame(budget, count, trace, function) -> tuple[str, int | None, str]:
+    """Return the message on an exceeded budget, the line that uses most of it, and a sentence on that line."""
     message = (
         f"The result is right, but not within the budget. {_there_are(count, budget.counter)}, "
         f"and {allowance_words(budget.at_most, budget.counter)} ({budget.formula})."
@@ -406,18 +419,21 @@ def _explain_overrun(budget: Budget, count: int, trace: Trace | LoopTrace) -> tu
     if budget.counter == FLOAT64:
         finding = next((finding for finding in trace.findings if finding.kind == "float64"), None)
         why, line = (finding.fact, finding.line) if finding else _explain_float64(trace)
-        return f"{message}\n{why}", line
-    worst, array_count = find_worst_site(budget, trace)
+        return f"{message}\n{why}", line, ""
+    barriers, line = explain_barriers(budget, function)
+    worst, advice = find_site(budget, trace, function)
     site, site_count = worst.site, read_site_counter(budget.counter, worst)
     if not site_count:
-        return message, None
+        return message, line, barriers
     if budget.shares:
         share = budget.shares.get(site.array, 0)
+        of_one = (counters for counters in trace.sites if counters.site.array == site.array)
+        array_count = sum(read_site_counter(budget.counter, counters) for counters in of_one)
         of_array = f"{array_count:,} of them {is_or_are(array_count)} of {site.array}"
         message += f"\n{of_array}, which may have {f'{share:,}' if share else 'none'}: "
-        return f"{message}look at `{site.text}` in line {site.line}.", site.line
+        return f"{message}look at `{site.text}` in line {site.line}.", site.line, advice
     message += f"\n{site_count:,} of them {is_or_are(site_count)} made by "
-    return f"{message}`{site.text}` in line {site.line}.", site.line
+    return f"{message}`{site.text}` in line {site.line}.", site.line, advice
 
 
 def _explain_float64(trace) -> tuple[str, int | None]:

@@ -8,17 +8,19 @@ import textwrap
 import time
 from collections.abc import Callable, Collection, Iterator
 
-from labkit.checking.changes import POSSIBLE, Change, list_changes
+from labkit.checking.changes import LAST, POSSIBLE, Change, find_index_lines, find_unused, list_changes
 from labkit.checking.repeated_changes import list_repeated_changes
 from labkit.rebinding import names_in
 
 OF_WAITS = "race", "in-flight", "barrier", "deadlock", "mbarrier", "order", "proxy"  # reasons
-MOST_TRIES = 400
-MOST_S = 5.0  # of computing
+OF_INDICES = "bounds", "unwritten"
+OFF_FOCUS = {"race": 1, **dict.fromkeys(OF_INDICES, 3)}  # ranks, of a line that makes no index of the fault's
+MOST_TRIES = 700
+MOST_S = 8.0  # of computing
 
 
 def find_repair(
-    function: Callable, is_right: Callable[[Callable], bool], given: Collection[str], reason: str
+    function: Callable, is_right: Callable[[Callable], bool], given: Collection[str], reason: str, line: int | None
 ) -> Change | None:
     """Return the first change with which a function is right, None if none is found in time.
 
@@ -28,11 +30,11 @@ def find_repair(
         Judges a changed function. A wrong one should be told soon.
     given
         Names of constants that decide how the function is run: they stay as they are.
-    reason
-        That of the verdict.
+    reason, line
+        Those of the verdict.
     """
     start_s = time.process_time()
-    for number, change in enumerate(_list_changes(function, given, reason in OF_WAITS)[:MOST_TRIES]):
+    for number, change in enumerate(_list_changes(function, given, reason, line)[:MOST_TRIES]):
         if time.process_time() - start_s > MOST_S:
             return None
         if is_right(_make_changed(function, change, number)):
@@ -40,25 +42,40 @@ def find_repair(
     return None
 
 
-def _list_changes(function, given, are_lines_first) -> list[Change]:
+def find_unused_names(function: Callable) -> list[str]:
+    """Return the parameters and variables of a function that nothing reads."""
+    tree = _read(function)
+    return find_unused(tree) if tree else []
+
+
+def _read(function) -> ast.FunctionDef | None:
+    """Return the function without decorators and annotations, with the lines of its cell; None if it cannot be read."""
     try:
         lines, first_line = inspect.getsourcelines(function.__code__)
         tree = ast.parse(textwrap.dedent("".join(lines))).body[0]
     except (OSError, TypeError, SyntaxError):
-        return []
-    if not isinstance(tree, ast.FunctionDef) or function.__closure__:
-        return []
+        return None
+    if not isinstance(tree, ast.FunctionDef):
+        return None
     tree.decorator_list, tree.returns = [], None
     tree.args = ast.arguments([], [ast.arg(arg.arg) for arg in tree.args.args], None, [], [], None, [])
     ast.increment_lineno(tree, first_line - 1)
+    return tree
+
+
+def _list_changes(function, given, reason, line) -> list[Change]:
+    tree = _read(function)
+    if tree is None or function.__closure__:
+        return []
     numbers = {name: value for name, value in function.__globals__.items() if type(value) is int}
     read = [name for name in function.__code__.co_names if name in numbers]
     free = {name: numbers[name] for name in read if name not in given}
-    changes = [*_change_constants(function, free, ast.unparse(tree)), *list_changes(tree, read, are_lines_first)]
+    changes = [*_change_constants(function, free, ast.unparse(tree)), *list_changes(tree, read, reason in OF_WAITS)]
     changes += list_repeated_changes(tree)
     if ends := _ends_of_loops(tree):  # which a change may keep from their end
         changes = [change for change in changes if _ends_of_loops(ast.parse(change.text)) == ends]
-    return sorted(changes, key=lambda change: change.rank)
+    focus = find_index_lines(tree, line) if line and reason in OFF_FOCUS else set()
+    return sorted(changes, key=lambda change: change.rank - OFF_FOCUS.get(reason, 0) * (change.line in focus))
 
 
 def _ends_of_loops(tree: ast.AST) -> list[str]:
@@ -75,10 +92,16 @@ def _change_constants(function, numbers, text) -> Iterator[Change]:
     for name, value in numbers.items():
         lines_set = [i for i, text in enumerate(lines, 1) if re.match(rf"[\w, ]*\b{name}\b[\w, ]*=", text)]
         near = [(value - 1, "one too large"), (value + 1, "one too small")]
-        near += [(2 * value, "half of what it should be"), (value // 2, "twice what it should be")]
+        far = [(2 * value, "half of what it should be"), (value // 2, "twice what it should be")]
         for line in lines_set[:1]:
-            for other, why in near:
-                yield Change(POSSIBLE, line, f"`{name}` is {why}: it should be {other} here.", text, {name: other})
+            for other, why in near + far:
+                yield Change(
+                    LAST if (other, why) in far else POSSIBLE,
+                    line,
+                    f"`{name}` is {why}: it should be {other} here.",
+                    text,
+                    {name: other},
+                )
 
 
 def _make_changed(function, change, number) -> Callable:

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from labkit.checking.changes import LAST, LIKELY, POSSIBLE, UNLIKELY, Change
+from labkit.checking.changes import LIKELY, POSSIBLE, UNLIKELY, Change
 from labkit.checking.mutants import put, slots
 
 MOST_PLACES = 6  # of one change
@@ -23,7 +23,6 @@ def list_repeated_changes(function: ast.FunctionDef) -> Iterator[Change]:
         yield from _rename(function, statement)
     yield from _move_factors(function)
     yield from _start_sums(function)
-    yield from _exchange_indices(function)
 
 
 @contextmanager
@@ -68,7 +67,7 @@ def _turn_signs(function):
         where = f"here and in line {others[0]}" if others else "in this line"
         turned = [(*slot, ast.BinOp(slot[3].left, other(), slot[3].right)) for slot in found]
         said = f"{was} has the wrong sign {where}: write `{_SIGNS[other]} {name}`."
-        yield _change(function, POSSIBLE, line, said, turned)
+        yield _change(function, LIKELY, line, said, turned)
         said = f"{was} is one term too many {where}: leave it out."
         yield _change(function, UNLIKELY, line, said, [(*slot, slot[3].left) for slot in found])
 
@@ -150,7 +149,7 @@ def _move_factors(function):
                     new = ast.BinOp(stop, ast.Mult(), ast.Name(size, ast.Load()))
                     new = ast.Call(node.func, [new if arg is stop else arg for arg in args], [])
                     said = f"this `range` ends too early: write `{_text(new)}`."
-                    yield _change(function, UNLIKELY, node.lineno, said, [(*slot, new)])
+                    yield _change(function, POSSIBLE, node.lineno, said, [(*slot, new)])
 
 
 def _start_sums(function):
@@ -186,20 +185,3 @@ def _inserted(function, body, place, names, line, said):
     text = _text(function)
     del body[place]
     return Change(POSSIBLE, line, said, text)
-
-
-def _exchange_indices(function):
-    """Take another of the names that are indices."""
-    indices = [slot for slot in _loads(function) if _is_index(*slot[:2])]
-    names = dict.fromkeys(slot[3].id for slot in indices)
-    for slot in indices:
-        name = slot[3].id
-        for other in names:
-            if other != name:
-                said = f"`{name}` is not the index that is needed here: write `{other}`."
-                new = ast.Name(other, ast.Load())
-                yield _change(function, LAST, slot[3].lineno, said, [(*slot, new)])
-
-
-def _is_index(parent, field):
-    return isinstance(parent, ast.Subscript) and field == "slice" or _is_tuple(parent) and field == "elts"

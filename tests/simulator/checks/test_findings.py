@@ -423,7 +423,7 @@ def test_reading_shared_memory_that_nothing_filled():
         f"Line {line}: thread 40 of block 0 reads s[40], which nothing has written. Shared memory starts with "
         "whatever was there before, so the result can change from run to run. Line "
         f"{line_of(sums_unfilled_shared, 's[t] =')} stores only where `t < 40`: let every element that line {line} "
-        "reads be stored, with 0 where there is nothing to load."
+        "reads be stored; where there is nothing to load, a value that changes no result, such as 0 for a sum."
     )
     assert (finding.kind, finding.severity, finding.index) == ("uninitialised", "error", (40,))
     assert finding.count == 24
@@ -445,6 +445,34 @@ def kernel(x):
     assert found[0].remedy.startswith(
         f"The threads that return in line {line_of(kernel, 'return')} store nothing in line {line_of(kernel, 's[t]')}"
     )
+
+
+@cuda.jit
+def keeps_for_itself(x, y):
+    mine = cuda.local.array(32, float32)
+    t = cuda.threadIdx.x
+    mine[t] = x[t]
+    y[t] = mine[31 - t]
+
+
+def test_a_local_array_is_not_set_by_other_threads():
+    finding = only(keeps_for_itself, 1, 32, numbers(32), zeros(32))
+    assert finding.remedy.endswith(" If other threads are to set them, mine must be a `cuda.shared.array`.")
+
+
+@cuda.jit
+def counts_behind_a_barrier(x, y, n):
+    if cuda.threadIdx.x == 0:
+        y[cuda.blockIdx.x] = x[0]
+        cuda.syncthreads()
+        before = cuda.atomic.add(n, 0, 1)
+        y[cuda.blockIdx.x] = before
+
+
+def test_a_barrier_is_no_fence_for_other_blocks():
+    found = findings(counts_behind_a_barrier, 2, 32, numbers(1), zeros(2), np.zeros(1, np.int32), kind="barrier")
+    assert found[0].remedy.startswith("A barrier orders nothing for other blocks: ")
+    assert "`cuda.threadfence()`" in found[0].remedy
 
 
 @pytest.mark.parametrize(
