@@ -118,7 +118,7 @@ def _is_tuple(node):
 
 
 def _move_factors(function):
-    """Give the factor of one term to the other; split off one more remainder; lengthen a loop by a factor."""
+    """Give a factor to the other term; divide by a size; split off a remainder; lengthen a loop by a factor."""
     sizes = dict.fromkeys(
         target.id
         for node in ast.walk(function)
@@ -127,6 +127,8 @@ def _move_factors(function):
         if isinstance(target, ast.Name)
     )
     sizes |= dict.fromkeys(arg.arg for arg in function.args.args if arg.arg.isupper())
+    ranges = [n for n in ast.walk(function) if isinstance(n, ast.Call) and _text(n.func) == "range"]
+    sizes |= dict.fromkeys(arg.id for call in ranges for arg in call.args if isinstance(arg, ast.Name))
     for slot in list(slots(function)):
         node = slot[3]
         match node:
@@ -138,6 +140,12 @@ def _move_factors(function):
                 new = ast.BinOp(ast.BinOp(new[0], ast.Mult(), factor), ast.Add(), new[1])
                 said = f"the factor `{_text(factor)}` belongs to the other term: write `{_text(new)}`."
                 yield _change(function, POSSIBLE, node.lineno, said, [(*slot, new)])
+            case ast.BinOp(left, ast.Div(), right):
+                for size in sizes:
+                    count = ast.Call(ast.parse("np.float32", mode="eval").body, [ast.Name(size, ast.Load())], [])
+                    new = ast.BinOp(left, ast.Div(), ast.BinOp(right, ast.Mult(), count))
+                    said = f"this is not divided by `{size}`: write `{_text(new)}`."
+                    yield _change(function, LIKELY, node.lineno, said, [(*slot, new)])
             case ast.BinOp(_, ast.FloorDiv(), _):
                 for size in sizes:
                     new = ast.BinOp(node, ast.Mod(), ast.Name(size, ast.Load()))

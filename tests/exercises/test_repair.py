@@ -66,6 +66,7 @@ REPEATED = [
     ("unflatten-an-index", "rsc // C % S", "rsc // C", "write `rsc // C % S`"),
     ("rms-norm", "    total = np.float32(0)\n    for warp", "    for warp", "what other lines added"),
     ("rms-norm", "weight[i]", "weight[row]", "write `i`"),
+    ("big-integers", "np.float32(2 * points)", "np.float32(2)", "this is not divided by `points`"),
     ("big-integers", "carry += int", "carry = int", "`=` forgets what was there before"),
 ]
 
