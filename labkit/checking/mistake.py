@@ -20,7 +20,7 @@ class Mistake:
         What was done, in words that follow "as if": "y were left out".
     make_outputs
         Makes the outputs that are not as they should be, by position of the argument. It is called only for a wrong
-        result. NaN stands for an element that is never written.
+        result. NaN stands for NaN, and for an element that is never written.
     cure
         A sentence on where to look and what to write, told after the cause: "Subtract `left` where `x` is loaded."
     """
@@ -44,5 +44,5 @@ def explains(mistake: Mistake, right: Mapping[int, Expected], outputs: Sequence[
 def _agrees(output, expected):
     with np.errstate(invalid="ignore"):
         near = np.abs(output.astype(np.float64) - expected.value) <= expected.bound
-        never_written = np.isnan(expected.value) & is_unwritten(output)
-        return bool((near | (output == expected.value) | never_written).all())
+        has_none = np.isnan(expected.value) & (is_unwritten(output) | np.isnan(output))
+        return bool((near | (output == expected.value) | has_none).all())

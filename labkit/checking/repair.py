@@ -17,11 +17,13 @@ from labkit.checking.changes import (
     find_unused,
     list_changes,
 )
+from labkit.checking.repeated_changes import list_repeated_changes
+from labkit.rebinding import names_in
 
 OF_WAITS = "race", "in-flight", "barrier", "deadlock", "mbarrier", "order", "proxy"  # reasons
 OF_LEAVING = "unwritten", "shuffle", "mask", "barrier"
 OF_INDICES = "bounds", "unwritten"
-OFF_FOCUS = 4  # ranks
+OFF_FOCUS = {"race": 1, **dict.fromkeys(OF_INDICES, 4)}  # ranks, of a line that makes no index of the fault's
 MOST_TRIES = 700
 MOST_S = 8.0  # of computing
 
@@ -85,14 +87,24 @@ def _list_changes(function, given, reason, line) -> list[Change]:
     tree = _read(function)
     if tree is None or function.__closure__:
         return []
-    if any(isinstance(node, ast.While) for node in ast.walk(tree)):  # which a change may keep from its end
-        return []
     numbers = {name: value for name, value in function.__globals__.items() if type(value) is int}
     read = [name for name in function.__code__.co_names if name in numbers]
     free = {name: numbers[name] for name in read if name not in given}
     changes = [*_change_constants(function, free, ast.unparse(tree)), *list_changes(tree, read, reason in OF_WAITS)]
-    focus = find_index_lines(tree, line) if line and reason in OF_INDICES else set()
-    return sorted(changes, key=lambda change: change.rank - OFF_FOCUS * (change.line in focus) - (change.line == line))
+    changes += list_repeated_changes(tree)
+    if ends := _ends_of_loops(tree):  # which a change may keep from their end
+        changes = [change for change in changes if _ends_of_loops(ast.parse(change.text)) == ends]
+    focus = find_index_lines(tree, line) if line and reason in OFF_FOCUS else set()
+    nearer = OFF_FOCUS.get(reason, 0)
+    return sorted(changes, key=lambda change: change.rank - nearer * (change.line in focus) - (change.line == line))
+
+
+def _ends_of_loops(tree: ast.AST) -> list[str]:
+    """Return the conditions of all `while`, and the lines that set a name in one."""
+    tests = [node.test for node in ast.walk(tree) if isinstance(node, ast.While)]
+    names = {node.id for test in tests for node in ast.walk(test) if isinstance(node, ast.Name)}
+    lines = [node for node in ast.walk(tree) if isinstance(node, ast.Assign | ast.AugAssign)]
+    return [ast.unparse(node) for node in [*tests, *(line for line in lines if names_in(line, ast.Store) & names)]]
 
 
 def _change_constants(function, numbers, text) -> Iterator[Change]:

@@ -10,6 +10,9 @@ from labkit.ladder import Expected
 from labkit.table import count_text
 
 THREADS = 128
+CARRY = "Add each sum to the carry, store the last digit of that, and keep a tenth of it for the next."
+HALVE = "The imaginary part of the square of a + b i is 2 a b: halve it."
+LAST_DIGIT = "Let the loop over digits run to `product.size`: the last digit is what is carried."
 MIN_POINTS = 64  # from here on no transform is right without its roots
 
 
@@ -51,13 +54,14 @@ def make_launch(rng, a_digits, b_digits, nines):
         duties=(Duty("barriers", 2 * bits, "two transforms, with one after each pass"), *transforms * is_long),
         dependences=ROOTS_MATTER * is_long,
         mistakes=(
-            Mistake("nothing were carried", lambda: expect_digits(sums[:size] % 10.0)),
-            Mistake("the product were doubled", lambda: expect_digits(_to_digits(2 * product, size))),
-            Mistake("the first digit came first", lambda: expect_digits(value[::-1])),
-            Mistake("the last digit were not stored", lambda: expect_digits(np.append(value[:-1], np.nan))),
+            Mistake("nothing were carried", lambda: expect_digits(sums[:size] % 10.0), CARRY),
+            Mistake("the product were doubled", lambda: expect_digits(_to_digits(2 * product, size)), HALVE),
+            Mistake("the first digit came first", lambda: expect_digits(value[::-1]), "Store digit k in `product[k]`."),
+            Mistake("the last digit were not stored", lambda: expect_digits(np.append(value[:-1], np.nan)), LAST_DIGIT),
             Mistake(
                 "no transform were inverse",
                 lambda: expect_digits(_to_digits(_to_integer(sums[-np.arange(points)]), size)),
+                "The last transform must be the inverse: exchange `re` and `im` in its call.",
             ),
         ),
     )

@@ -74,12 +74,14 @@ def find_fastest(*arguments, **sizes):
     return min(times, key=lambda name: times[name])
 
 
+BOTH_ENDS = "Where you count the keys, both ends are included: subtract `lowest` from `highest`, and add 1."
+COMPARE_MEMORY = "Take a sort only if what it needs is at most `free_bytes`."
 MISTAKES = (
-    ("the highest key did not count", lambda n, low, high, *rest: find_fastest(n, low, high - 1, *rest)),
-    ("the keys began at 0", lambda n, low, high, *rest: find_fastest(n, 0, high, *rest)),
-    ("merging needed no memory", lambda *call: find_fastest(*call, merge_bytes=0)),
-    ("counting needed no memory", lambda *call: find_fastest(*call, key_bytes=0)),
-    ("a key took one byte", lambda *call: find_fastest(*call, key_bytes=1)),
+    ("the highest key did not count", lambda n, low, high, *rest: find_fastest(n, low, high - 1, *rest), BOTH_ENDS),
+    ("the keys began at 0", lambda n, low, high, *rest: find_fastest(n, 0, high, *rest), BOTH_ENDS),
+    ("merging needed no memory", lambda *call: find_fastest(*call, merge_bytes=0), COMPARE_MEMORY),
+    ("counting needed no memory", lambda *call: find_fastest(*call, key_bytes=0), COMPARE_MEMORY),
+    ("a key took one byte", lambda *call: find_fastest(*call, key_bytes=1), "Counting needs 4 bytes for each key."),
 )
 
 

@@ -1,5 +1,6 @@
 """The rule that says which convolutions Winograd's F(4x4, 3x3) can compute."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -48,6 +49,9 @@ MISFITS = (  # changes after which a problem may not fit
 )
 
 
+NO_OBSTACLE = "- Any sizes, any padding and a rotated filter are no obstacle: the rule must not ask for them."
+
+
 def make_launch(rng, count):
     """Ask for the problems of `CASES` (count 0), or for this many random ones."""
     calls = [(replace(PLAIN, **case), "float32") for case in CASES] if count == 0 else []
@@ -57,12 +61,15 @@ def make_launch(rng, count):
     def find_mistake(answers):
         for (problem, format), answer in zip(calls, answers, strict=True):
             why = find_misfit(problem, format)
+            head = f"For {problem} in {format} the answer is {answer!r}"
+            if answer is None:
+                return f"{head}: begin the line of the result with `return`."
             if answer is not True and answer is not False:
-                return f"For {problem} in {format} the answer is {answer!r}: return True or False."
+                return f"{head}: return True or False."
             if answer and why:
-                return f"For {problem} in {format} the answer is True, but it does not apply: {why}."
+                return f"{head}, but it does not apply: {why}.\n- Let the rule test {find_field(why)}, too."
             if not answer and not why:
-                return f"For {problem} in {format} the answer is False, but it does apply: the step computes it."
+                return f"{head}, but it does apply: the step computes it.\n{NO_OBSTACLE}"
         return ""
 
     label = f"{len(calls)} problems" if count else "problems that differ in one thing each"
@@ -75,6 +82,11 @@ def find_misfit(problem, format):
     if format_named(format) not in step.formats:
         return f"this step takes {' or '.join(map(str, step.formats))}, and the arrays hold {format}"
     return problem.misfit(step.module.SUPPORTED).rstrip(".")
+
+
+def find_field(why):
+    """Return what a rule must test so that it finds a misfit."""
+    return f"`problem.{found[1]}`" if (found := re.search(r"takes (\w+) = ", why)) else "`format`"
 
 
 def draw_problem(rng) -> tuple[Forward, str]:

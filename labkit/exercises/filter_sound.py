@@ -43,13 +43,31 @@ def make_launch(rng, K, C, L, T, hop):
         duties=(one_thread_per_element((T, K), (TILE, TILE)),),
         dependences=add_expected_results((USES_TILES,), w, lowered),
         mistakes=(
-            Mistake("the hop were 1", lambda: {2: expect_product(w, lower(all_windows[:, :T]))}),
-            Mistake("only the first channel were filtered", lambda: {2: expect_product(w[:, :L], lowered[:L])}),
-            Mistake("the taps were turned", lambda: {2: expect_product(turned_taps, lowered)}),
             Mistake(
-                "samples were counted over channels first", lambda: {2: expect_product(w, lower(windows, (2, 0, 1)))}
+                "the hop were 1",
+                lambda: {2: expect_product(w, lower(all_windows[:, :T]))},
+                "Output t begins at sample t times `hop`.",
             ),
-            Mistake("each tile of x were transposed", lambda: {2: multiply_transposed_tiles(w, lowered, TILE)}),
+            Mistake(
+                "only the first channel were filtered",
+                lambda: {2: expect_product(w[:, :L], lowered[:L])},
+                "Let the loop over tiles run to C * L.",
+            ),
+            Mistake(
+                "the taps were turned",
+                lambda: {2: expect_product(turned_taps, lowered)},
+                "Tap l meets the sample at `hop` times t, plus l.",
+            ),
+            Mistake(
+                "samples were counted over channels first",
+                lambda: {2: expect_product(w, lower(windows, (2, 0, 1)))},
+                "A row of the matrix is c L + l: c is its number divided by L, and l the remainder.",
+            ),
+            Mistake(
+                "each tile of x were transposed",
+                lambda: {2: multiply_transposed_tiles(w, lowered, TILE)},
+                "In the tile of x, taps run down and outputs across.",
+            ),
         ),
     )
 

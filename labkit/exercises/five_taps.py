@@ -10,6 +10,7 @@ from labkit.exercises.problems import grid_for, one_thread_per_element
 from labkit.exercises.tiles_of_a_line import Line
 
 BLOCK = (32,)
+ADD = "Set the sums to 0 before the loop over channels, and add each channel's products with `+=`."
 
 
 def make_launch(rng, channels, outputs, offset=0):
@@ -49,7 +50,9 @@ def make_launch(rng, channels, outputs, offset=0):
         ),
         duties=(one_thread_per_element((tiles,), BLOCK),),
         mistakes=(
-            Mistake("only the last channel were added", lambda: {2: line.expect_V(), 3: last.multiply_transforms()}),
+            Mistake(
+                "only the last channel were added", lambda: {2: line.expect_V(), 3: last.multiply_transforms()}, ADD
+            ),
             mistake("the product at infinity were left out", replace(line, A=change(line.A, (5, 1, 0)))),
             mistake("the product at infinity were added to both outputs", replace(line, A=change(line.A, (5, 0, 1)))),
             mistake(

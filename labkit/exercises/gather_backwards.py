@@ -12,6 +12,8 @@ from labkit.ladder import Expected
 from labkit.table import count_text
 
 TILE = 16
+FORWARDS = "Solve h = p * stride + r - pad for p, and the same for q, where the tile of dy is filled."
+BETWEEN = "Take 0 where what you divide by the stride is not a multiple of it: test the remainder."
 
 
 def make_launch(rng, K, C, R, S, H, W, stride, pad):
@@ -33,8 +35,8 @@ def make_launch(rng, K, C, R, S, H, W, stride, pad):
         product = expect_product(w, gathered)
         return {2: Expected(product.value.reshape(C, H, W), product.bound.reshape(C, H, W))}
 
-    def mistake(cause, find_place=find_place, **steps):
-        return Mistake(cause, lambda: expect_image(gather(find_place, **steps)))
+    def mistake(cause, cure, find_place=find_place, **steps):
+        return Mistake(cause, lambda: expect_image(gather(find_place, **steps)), cure)
 
     turned = w.reshape(C, K, R, S)[..., ::-1, ::-1].reshape(w.shape)
     tiles = -(-C // TILE) * -(-H * W // TILE) * -(-K * R * S // TILE)
@@ -60,11 +62,13 @@ def make_launch(rng, K, C, R, S, H, W, stride, pad):
             _in_planes(dependence, (C, H, W)) for dependence in add_expected_results((USES_TILES,), w, gathered)
         ),
         mistakes=(
-            mistake("taps and padding had the opposite sign", lambda pixel, tap: pixel - pad + tap),
-            mistake("there were no padding", lambda pixel, tap: pixel - tap),
-            mistake("places were not divided by the stride", divisor=1),
-            mistake("pixels between the steps of a tap had met it, too", step=1),
-            Mistake("the filter were turned", lambda: expect_image(gathered, turned)),
+            mistake("taps and padding had the opposite sign", FORWARDS, lambda pixel, tap: pixel - pad + tap),
+            mistake("there were no padding", FORWARDS, lambda pixel, tap: pixel - tap),
+            mistake("places were not divided by the stride", "Divide by it to get p and q.", divisor=1),
+            mistake("pixels between the steps of a tap had met it, too", BETWEEN, step=1),
+            Mistake(
+                "the filter were turned", lambda: expect_image(gathered, turned), "Load tap (r, s) of w, as it is."
+            ),
         ),
     )
 

@@ -9,6 +9,7 @@ from labkit.ladder import Expected
 from labkit.table import count_text
 
 BLOCK, WARP = (64,), 32
+BETWEEN = "Add for each merge the squared distance of both means times a b / (a + b), for a and b values."
 OFFSETS = 2000, 4000  # of half the channels from zero, in standard deviations
 MAX_COUNT = 200  # values per part
 EMPTY_SHARE = 0.2  # of the parts
@@ -61,10 +62,16 @@ def make_launch(rng, parts, channels):
         ),
         duties=(Duty(ACTIVE_THREADS, last_block_size(channels, BLOCK[0]), "one thread per channel"),),
         mistakes=(
-            Mistake("all parts had the same mean", lambda: {4: Expected(inside, (parts + 2) * EPS * inside)}),
-            Mistake("the values of each part were all the same", lambda: {4: Expected(distances**2, bound)}),
+            Mistake("all parts had the same mean", lambda: {4: Expected(inside, (parts + 2) * EPS * inside)}, BETWEEN),
             Mistake(
-                "the variance were not divided by the count", lambda: {4: Expected(total * variance, total * bound)}
+                "the values of each part were all the same",
+                lambda: {4: Expected(distances**2, bound)},
+                "Add each part's `squares`, too.",
+            ),
+            Mistake(
+                "the variance were not divided by the count",
+                lambda: {4: Expected(total * variance, total * bound)},
+                "Divide by the number of all values where variance is stored.",
             ),
         ),
     )

@@ -9,6 +9,8 @@ from labkit.ladder import Expected
 from labkit.table import count_text
 
 T = 32  # points per tile
+DISTANCE = "In the line of `begin`, let tiles begin as many points apart as a tile has valid outputs: T - S + 1."
+FIRST_VALID = "The first S - 1 outputs of a tile are invalid: output S - 1 is the first to store."
 
 
 def make_launch(rng, points, taps):
@@ -34,9 +36,17 @@ def make_launch(rng, points, taps):
         ),
         duties=(Duty(ACTIVE_THREADS, last_block_size(value.size, T - taps + 1), "one point per thread"),),
         mistakes=(
-            Mistake("tiles did not overlap", lambda: store_only(index % T <= T - taps)),
-            Mistake("one valid output of each tile were left out", lambda: store_only(index % (T - taps + 1) > 0)),
-            Mistake("y ended where x ends", lambda: store_only(index < points)),
+            Mistake("tiles did not overlap", lambda: store_only(index % T <= T - taps), DISTANCE),
+            Mistake(
+                "one valid output of each tile were left out",
+                lambda: store_only(index % (T - taps + 1) > 0),
+                FIRST_VALID,
+            ),
+            Mistake(
+                "y ended where x ends",
+                lambda: store_only(index < points),
+                "Guard the stores by `y.size`: y is longer than x.",
+            ),
         ),
     )
 

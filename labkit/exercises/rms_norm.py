@@ -8,6 +8,7 @@ from labkit.exercises.problems import EPS, random_matrix
 from labkit.ladder import Expected
 
 THREADS, WARP = 128, 32
+BY_COLUMNS = "Divide the sum of squares by the number of columns."
 
 
 def make_launch(rng, rows, columns):
@@ -24,6 +25,9 @@ def make_launch(rng, rows, columns):
         with np.errstate(invalid="ignore"):  # a row of zeros without eps
             y = x / divisor * weight
         return {2: Expected(y, (columns + 16) * EPS * np.abs(y))}
+
+    def mistake(cause, cure, divide_by):
+        return Mistake(cause, lambda: expect_y(divide_by()), cure)
 
     shared_bytes = 4 * (columns + WARP)
     warps = rows * THREADS // WARP
@@ -50,12 +54,34 @@ def make_launch(rng, rows, columns):
         # A thread may take 2 columns.
         duties=(Duty(ACTIVE_THREADS, min(columns, THREADS) // 2, "share the row among all threads of its block"),),
         mistakes=(
-            Mistake("the sum were taken, not the mean", lambda: expect_y(np.sqrt(total + eps))),
-            Mistake("the sum were divided by the threads", lambda: expect_y(np.sqrt(total / THREADS + eps))),
-            Mistake("eps were left out", lambda: expect_y(np.sqrt(total / columns))),
-            Mistake("there were no square root", lambda: expect_y(total / columns + eps)),
-            Mistake("the weights were left out", lambda: expect_y(np.sqrt(total / columns + eps), 1)),
-            Mistake("only the sum of warp 0 were taken", lambda: expect_y(np.sqrt(of_warp_0 / columns + eps))),
+            mistake("the sum were taken, not the mean", BY_COLUMNS, lambda: np.sqrt(total + eps)),
+            mistake("the sum were divided by the threads", BY_COLUMNS, lambda: np.sqrt(total / THREADS + eps)),
+            mistake("eps were left out", "Add `eps` to the mean, under the root.", lambda: np.sqrt(total / columns)),
+            mistake(
+                "eps were added to the root",
+                "Add `eps` to the mean before you take the root: it belongs inside of the brackets.",
+                lambda: np.sqrt(total / columns) + eps,
+            ),
+            mistake(
+                "there were no square root",
+                "Divide by the root of the mean plus `eps`: `sqrt` around both.",
+                lambda: total / columns + eps,
+            ),
+            mistake(
+                "y were multiplied by the root, not divided",
+                "Divide by the root where y is stored, or multiply by 1 over it.",
+                lambda: 1 / np.sqrt(total / columns + eps),
+            ),
+            Mistake(
+                "the weights were left out",
+                lambda: expect_y(np.sqrt(total / columns + eps), 1),
+                "Multiply by the weight of its column where y is stored.",
+            ),
+            mistake(
+                "only the sum of warp 0 were taken",
+                "Each warp has a sum of its own: store all of them, wait at a barrier, and add them up.",
+                lambda: np.sqrt(of_warp_0 / columns + eps),
+            ),
         ),
     )
 

@@ -8,6 +8,7 @@ from labkit.exercises.problems import EPS, random_matrix
 from labkit.ladder import Expected
 
 WARP = 32
+AT_THE_END = "The last line was right as it was given: subtract sum_x sum_y / count, then divide by `count`."
 OFFSETS = 20_000, 40_000  # from zero, in standard deviations
 
 
@@ -34,12 +35,23 @@ def make_launch(rng, M, N):
         ),
         duties=(Duty(ACTIVE_THREADS, min(N, WARP) // 2, "one warp per row"),),  # a lane may take 2 elements
         mistakes=(
-            Mistake("the product of the means were not subtracted", lambda: {2: Expected(value + of_means, 2 * bound)}),
             Mistake(
-                "the product of the sums were not divided by the count", lambda: {2: Expected(undivided, N * bound)}
+                "the product of the means were not subtracted",
+                lambda: {2: Expected(value + of_means, 2 * bound)},
+                AT_THE_END,
             ),
-            Mistake("the sum of products were not divided by the count", lambda: {2: Expected(N * value, N * bound)}),
-            *(Mistake("the count were one less", lambda: {2: Expected(fewer * value, 2 * bound)}),) * (N > 1),
+            Mistake(
+                "the product of the sums were not divided by the count",
+                lambda: {2: Expected(undivided, N * bound)},
+                AT_THE_END,
+            ),
+            Mistake(
+                "the sum of products were not divided by the count",
+                lambda: {2: Expected(N * value, N * bound)},
+                AT_THE_END,
+            ),
+            *(Mistake("the count were one less", lambda: {2: Expected(fewer * value, 2 * bound)}, AT_THE_END),)
+            * (N > 1),
         ),
     )
 

@@ -11,6 +11,10 @@ from labkit.ladder import Expected
 from labkit.table import count_text
 
 BLOCK = 32, 4
+CONJUGATE = (
+    "A correlation takes the conjugate of W, a convolution does not: change the sign of W's imaginary part alone."
+)
+UPPER = "Store bin T - f, too: real part as in bin f, imaginary part with the opposite sign."
 
 
 def make_launch(rng, lines, points, turned):
@@ -47,10 +51,16 @@ def make_launch(rng, lines, points, turned):
         ),
         duties=(one_thread_per_element((points // 2 + 1, lines), BLOCK),),
         mistakes=(
-            *(Mistake(cause, partial(expect_spectrum, wrong)) for cause, wrong in conjugates.items()),
-            Mistake("the upper half had no conjugate", lambda: expect_spectrum(half, np.array)),
-            Mistake("the upper half were not stored", lambda: expect_spectrum(half, lambda upper: upper * np.nan)),
-            Mistake("the product of imaginary parts were added", lambda: expect_spectrum(added)),
+            *(Mistake(cause, partial(expect_spectrum, wrong), CONJUGATE) for cause, wrong in conjugates.items()),
+            Mistake("the upper half had no conjugate", lambda: expect_spectrum(half, np.array), UPPER),
+            Mistake(
+                "the upper half were not stored", lambda: expect_spectrum(half, lambda upper: upper * np.nan), UPPER
+            ),
+            Mistake(
+                "the product of imaginary parts were added",
+                lambda: expect_spectrum(added),
+                "Subtract it: i times i is -1.",
+            ),
         ),
     )
 

@@ -75,6 +75,8 @@ def make_launch(rng, count):
     def find_mistake(keys):
         first_calls = {}
         for call, key in zip(calls, keys, strict=True):
+            if key is None:
+                return "A key is None, which is the same for all calls: begin the line of the result with `return`."
             try:
                 hash(key)
             except TypeError:
@@ -85,11 +87,13 @@ def make_launch(rng, count):
             first, its_key = first_calls[normalise(call)]
             if key != its_key:
                 why = f"{describe_difference(first, call)}. They are `{its_key}` and `{key}`"
-                return f"The same problem has two keys, so its choice is not found again; {why}."
+                cure = explain_two_keys(first, call)
+                return f"The same problem has two keys, so its choice is not found again; {why}.\n- {cure}"
             owner = owners.setdefault(key, call)
             if normalise(owner) != normalise(call):
                 why = describe_difference(owner, call)
-                return f"Two problems share a key, so one gets the choice of the other; {why}."
+                cure = explain_one_key(owner, call, key)
+                return f"Two problems share a key, so one gets the choice of the other; {why}.\n- {cure}"
         return ""
 
     label = f"{len(calls)} calls" if count else "calls that differ in little each"
@@ -105,10 +109,38 @@ def normalise(call: Call) -> tuple:
 
 def describe_difference(first: Call, second: Call) -> str:
     """Name the fields in which two calls differ, with both values."""
-    names = [name for name in Call._fields if getattr(first, name) != getattr(second, name)]
+    names = differing_fields(first, second)
     return "they differ in " + ", ".join(
         f"`{name}` ({getattr(first, name)!r} and {getattr(second, name)!r})" for name in names
     )
+
+
+def differing_fields(first: Call, second: Call) -> list[str]:
+    """Return the fields in which two calls differ."""
+    return [name for name in Call._fields if getattr(first, name) != getattr(second, name)]
+
+
+def explain_two_keys(first: Call, second: Call) -> str:
+    """Say what to do about two keys of one problem."""
+    names = differing_fields(first, second)
+    if new := [name for name in names if name in ("address", "stream")]:
+        return f"Leave {' and '.join(f'`call.{name}`' for name in new)} out: it is new in each call."
+    for name, count in (("stride", 2), ("padding", 4)):
+        if name in names:
+            return (
+                f"A number for `{name}` means {count} equal ones: make it a tuple of {count} before it enters the key."
+            )
+    return "Build the key of what the call holds alone."
+
+
+def explain_one_key(first: Call, second: Call, key) -> str:
+    """Say what to do about one key of two problems."""
+    if not isinstance(key, tuple):
+        return f"A key of {type(key).__name__} mixes its parts: return a tuple, which keeps them apart."
+    names = differing_fields(normalise(first), normalise(second))
+    if {first.limit_bytes, second.limit_bytes} == {None, 0}:
+        return "No limit is not a limit of 0: put `call.limit_bytes` itself into the key, without `or`."
+    return f"Put {' and '.join(f'`call.{name}`' for name in names)} into the key as a whole."
 
 
 def draw_call(rng) -> tuple[dict[str, int], Call]:

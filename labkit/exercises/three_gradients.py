@@ -76,17 +76,34 @@ def make_launch(rng, rows, columns, blocks):
         ),
         duties=(shared_among_threads(columns, 1, ACTIVE_THREADS),),
         mistakes=(
-            Mistake("the weights were left out", change_dx(h=g.astype(float))),
-            Mistake("the mean of h were not subtracted", change_dx(centre=False)),
-            Mistake("the part along n were not subtracted", change_dx(project=False)),
-            Mistake("the sums over a row were taken, not the means", change_dx(count=1)),
-            Mistake("g were weighted in dbias", lambda: {7: expect_sums(g * weight.astype(float))}),
+            Mistake(
+                "the weights were left out",
+                change_dx(h=g.astype(float)),
+                "Multiply g by the weight of its column to get h.",
+            ),
+            Mistake(
+                "the mean of h were not subtracted",
+                change_dx(centre=False),
+                "Add h up along the row, and subtract its mean in the line of dx.",
+            ),
+            Mistake(
+                "the part along n were not subtracted",
+                change_dx(project=False),
+                "Subtract n times the mean of h * n in the line of dx.",
+            ),
+            Mistake(
+                "the sums over a row were taken, not the means",
+                change_dx(count=1),
+                "Divide both sums by the number of columns.",
+            ),
+            Mistake("g were weighted in dbias", lambda: {7: expect_sums(g * weight.astype(float))}, "Add up g itself."),
             Mistake(
                 "only the last row of each block were added up",
                 lambda: {
                     6: expect_sums(g * normalised, of_block & last_rows),
                     7: expect_sums(g.astype(float), of_block & last_rows),
                 },
+                "Set both sums to 0 before the loop over rows, and add to them with `+=`.",
             ),
         ),
     )

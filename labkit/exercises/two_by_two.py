@@ -37,10 +37,26 @@ def make_launch(rng, channels, P, Q):
         ),
         duties=(one_thread_per_element(tiles[::-1], BLOCK),),
         mistakes=(
-            Mistake("U were transposed", lambda: {2: expect(x, turned, P, Q)}),
-            Mistake("only the first channel were added", lambda: {2: expect(x[first], U[first], P, Q)}),
-            Mistake("only the columns of a tile were transformed", lambda: {2: expect(x, U, P, Q, across=np.eye(3))}),
-            Mistake("a tile's first row had the opposite sign", lambda: {2: expect(x, U, P, Q, down=other_sign)}),
+            Mistake(
+                "U were transposed",
+                lambda: {2: expect(x, turned, P, Q)},
+                "Multiply by U[c, i, j] in row i and column j.",
+            ),
+            Mistake(
+                "only the first channel were added",
+                lambda: {2: expect(x[first], U[first], P, Q)},
+                "Loop over all channels.",
+            ),
+            Mistake(
+                "only the columns of a tile were transformed",
+                lambda: {2: expect(x, U, P, Q, across=np.eye(3))},
+                "Transform the rows of the result, too.",
+            ),
+            Mistake(
+                "a tile's first row had the opposite sign",
+                lambda: {2: expect(x, U, P, Q, down=other_sign)},
+                "It is d0 - d1.",
+            ),
         ),
     )
 

@@ -6,6 +6,12 @@ from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, Mistake
 from labkit.exercises.problems import expect, grid_for, one_thread_per_element
 
 BLOCK = 32, 4
+SPLIT_ROWS = (
+    "In the line that sets r, s and c, take c first: it is the remainder by C. Split what is left into r and s."
+)
+SPLIT_COLUMNS = (
+    "In the line that sets n, p and q, take q first: it is the remainder by Q. Split what is left into n and p."
+)
 
 
 def make_launch(rng, N, C, P, Q, R, S, stride):
@@ -17,8 +23,8 @@ def make_launch(rng, N, C, P, Q, R, S, stride):
     def lower(windows, rows=(4, 5, 3), columns=(0, 1, 2)):
         return windows.transpose(*rows, *columns).reshape(R * S * C, N * P * Q)
 
-    def mistake(cause, *order):
-        return Mistake(cause, lambda: {1: expect(lower(*order).astype(float))})
+    def mistake(cause, cure, *order):
+        return Mistake(cause, lambda: {1: expect(lower(*order).astype(float))}, cure)
 
     lowered = lower(windows)
     return Launch(
@@ -35,10 +41,10 @@ def make_launch(rng, N, C, P, Q, R, S, stride):
         ),
         duties=(one_thread_per_element(lowered.shape[::-1], BLOCK),),
         mistakes=(
-            mistake("rows were counted over R, C and S", windows, (4, 3, 5)),
-            mistake("columns were counted over N, Q and P", windows, (4, 5, 3), (0, 2, 1)),
-            mistake("columns were counted over P, Q and N", windows, (4, 5, 3), (1, 2, 0)),
-            mistake("the stride were 1", all_windows[:, :P, :Q]),
+            mistake("rows were counted over R, C and S", SPLIT_ROWS, windows, (4, 3, 5)),
+            mistake("columns were counted over N, Q and P", SPLIT_COLUMNS, windows, (4, 5, 3), (0, 2, 1)),
+            mistake("columns were counted over P, Q and N", SPLIT_COLUMNS, windows, (4, 5, 3), (1, 2, 0)),
+            mistake("the stride were 1", "Multiply p and q by `stride` where x is loaded.", all_windows[:, :P, :Q]),
         ),
     )
 

@@ -86,18 +86,29 @@ def find_best(rows, limit_bytes, order=by_time):
     return min(fits, key=order).algorithm if fits else None
 
 
+LIMIT_IS_NONE = "`if limit_bytes` is False for 0, too: compare it with None, by `is None`."
 MISTAKES = (
-    ("a limit of 0 were none", lambda rows, limit: find_best(rows, limit or None)),
+    ("a limit of 0 were none", lambda rows, limit: find_best(rows, limit or None), LIMIT_IS_NONE),
     (
         "a workspace as large as the limit did not fit",
         lambda rows, limit: find_best(rows, None if limit is None else limit - 1),
+        "Leave a row out only if it needs more than the limit: `>`, not `>=`.",
     ),
-    ("there were no limit", lambda rows, limit: find_best(rows, None)),
+    (
+        "there were no limit",
+        lambda rows, limit: find_best(rows, None),
+        "Leave out the rows whose `workspace_bytes` exceed `limit_bytes`, unless that is None.",
+    ),
     (
         "the workspace did not matter between equal times",
         lambda rows, limit: find_best(rows, limit, lambda row: row.time_ms),
+        "Compare times first and then workspaces: tuples of both do that.",
     ),
-    ("only the workspace mattered", lambda rows, limit: find_best(rows, limit, lambda row: row.workspace_bytes)),
+    (
+        "only the workspace mattered",
+        lambda rows, limit: find_best(rows, limit, lambda row: row.workspace_bytes),
+        "Compare times first; the workspace decides only between equal times.",
+    ),
 )
 
 

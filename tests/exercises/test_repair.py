@@ -6,6 +6,7 @@ import pytest
 from exercise_cells import cell, defined
 from sampling import sampled
 
+from labkit.checking import repair
 from labkit.checking.check import ALONE, judge
 from labkit.exercises import exercise, exercise_ids
 
@@ -62,3 +63,45 @@ def test_nothing_is_searched_unless_a_learner_reads_the_verdict():
 def test_the_code_that_an_exercise_gives_is_not_repaired(id):
     """Else its first check would tell the solution."""
     assert ALONE not in judged(id, cell(id, "blank")).message
+
+
+REPEATED = [
+    (
+        "at-the-edge",
+        "tile_y + i - pad, 2 * tile_x + j - pad",
+        "tile_y + i + pad, 2 * tile_x + j + pad",
+        "write `- pad`",
+    ),
+    ("at-the-edge", "tile_y + i - pad, 2 * tile_x + j - pad", "tile_y + i, 2 * tile_x + j", "`pad` is never used"),
+    ("filter-sound", "(start + across) // L, (start + across) % L", "across // L, across % L", "`start` is left out"),
+    (
+        "filter-sound",
+        "(start + down) // L, (start + down) % L",
+        "(start + across) // L, (start + across) % L",
+        "`down`",
+    ),
+    ("filter-sound", "t * hop + l", "t + l * hop", "the factor `hop` belongs to the other term"),
+    ("filter-sound", "range(0, C * L, TILE)", "range(0, L, TILE)", "this `range` ends too early"),
+    ("unflatten-an-index", "rsc // C % S", "rsc // C", "write `rsc // C % S`"),
+    ("rms-norm", "    total = np.float32(0)\n    for warp", "    for warp", "what other lines added"),
+    ("rms-norm", "weight[i]", "weight[row]", "write `i`"),
+    ("big-integers", "np.float32(2 * points)", "np.float32(2)", "this is not divided by `points`"),
+    ("big-integers", "carry += int", "carry = int", "`=` forgets what was there before"),
+]
+
+
+@pytest.fixture
+def enough_time(monkeypatch):
+    """Give a busy machine the time that a search takes."""
+    monkeypatch.setattr(repair, "MOST_S", 60)
+
+
+@pytest.mark.usefixtures("enough_time")
+@pytest.mark.parametrize(
+    ("id", "right", "wrong", "said"), REPEATED, ids=[f"{id} {wrong}" for id, _, wrong, _ in REPEATED]
+)
+def test_a_slip_in_several_places_and_something_left_out_are_named(id, right, wrong, said):
+    text = cell(id)
+    assert text.count(right) == 1
+    verdict = judged(id, text.replace(right, wrong))
+    assert said in verdict.message and verdict.message.endswith(ALONE), verdict

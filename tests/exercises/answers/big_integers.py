@@ -149,6 +149,7 @@ VARIANTS = (
         (("np.float32(2 * points)", "np.float32(points)"),),
         mistake="the product were doubled",
     ),
+    Answer("not divided by the points", "result", (("np.float32(2 * points)", "np.float32(2)"),)),
     Answer("the real part", "result", (("int(im[k] /", "int(re[k] /"),)),
     Answer(
         "no inverse",

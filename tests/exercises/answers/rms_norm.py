@@ -95,6 +95,18 @@ VARIANTS = (
         (("total / np.float32(columns)", "total / np.float32(threads)"),),
         mistake="the sum were divided by the threads",
     ),
+    Answer(
+        "eps beside the root",
+        "result",
+        (("sqrt(total / np.float32(columns) + eps)", "(sqrt(total / np.float32(columns)) + eps)"),),
+        mistake="eps were added to the root",
+    ),
+    Answer(
+        "not divided",
+        "result",
+        (("np.float32(1) / sqrt", "sqrt"),),
+        mistake="y were multiplied by the root, not divided",
+    ),
     Answer("no weight", "result", ((_LAST, _LAST.removesuffix(" * weight[i]")),), mistake="the weights were left out"),
     Answer("a weight for each row", "result", ((_LAST, _LAST.replace("weight[i]", "weight[row % columns]")),)),
     Answer(
