@@ -154,4 +154,5 @@ def _explain(difference, launch, names, outputs):
         return difference
     changed = " and ".join(names[position] for position in mistake.make_outputs())
     clue = f"{changed} came out as if {mistake.cause}."
-    return replace(difference, clues=(clue,), cause=mistake.cause, picture=())
+    clues = tuple(filter(None, (clue, mistake.cure)))
+    return replace(difference, clues=clues, cause=mistake.cause, picture=())

@@ -21,10 +21,13 @@ class Mistake:
     make_outputs
         Makes the outputs that are not as they should be, by position of the argument. It is called only for a wrong
         result. NaN stands for an element that is never written.
+    cure
+        A sentence on where to look and what to write, told after the cause: "Subtract `left` where `x` is loaded."
     """
 
     cause: str
     make_outputs: Callable[[], Mapping[int, Expected]]
+    cure: str = ""
 
 
 def find_mistake(mistakes: Sequence[Mistake], right: Mapping[int, Expected], outputs: Sequence[Any]) -> Mistake | None:

@@ -92,9 +92,9 @@ def find_unproven_mistakes(launches: Sequence[Launch], answers: Iterable[Answer]
 def find_telling_mistakes(launches: Iterable[Launch], solution: str, blank: str) -> Iterator[str]:
     """Yield the mistakes whose words hold a line of the solution."""
     lines = {line.strip() for line in solution.splitlines()} - {line.strip() for line in blank.splitlines()}
-    for cause in sorted(_causes(launches)):
-        if any(len(line) > 8 and line in cause for line in lines):
-            yield f"{cause!r} holds a line of the solution"
+    for text in sorted({text for launch in launches for m in launch.mistakes for text in (m.cause, m.cure)}):
+        if any(len(line) > 8 and line in text for line in lines):
+            yield f"{text!r} holds a line of the solution"
 
 
 def _causes(launches):

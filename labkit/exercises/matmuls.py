@@ -136,7 +136,7 @@ def change_results(
     mistakes: Iterable[Mistake], change: Callable[[Expected], dict[int, Expected]]
 ) -> tuple[Mistake, ...]:
     """Return mistakes in a product for a launch that makes something else of it."""
-    return tuple(Mistake(m.cause, partial(_change_result, m.make_outputs, change)) for m in mistakes)
+    return tuple(replace(m, make_outputs=partial(_change_result, m.make_outputs, change)) for m in mistakes)
 
 
 def _change_result(make_outputs, change):

@@ -64,6 +64,12 @@ def test_a_usual_mistake_that_explains_the_result_is_named(launch):
     assert not compared(launch, 3 * VALUE).cause
 
 
+def test_the_cure_of_a_mistake_follows_its_cause(launch):
+    cure = "Leave out the factor of 2 where C is stored."
+    twice = Mistake("each element were doubled", lambda: {1: expect(2 * VALUE)}, cure)
+    assert compared(replace(launch, mistakes=(twice,)), 2 * VALUE).message.splitlines()[1] == f"- {cure}"
+
+
 def test_a_mistake_by_which_elements_are_never_written_is_named(launch):
     value = np.where(np.arange(6) < 4, VALUE, np.nan)
     launch = replace(launch, mistakes=(Mistake("rows had 4 columns", lambda: {1: expect(value)}),))

@@ -70,7 +70,7 @@ def texts_of(launch):
         return
     yield from (budget.formula for budget in launch.budgets)
     yield from (one.why for one in (*launch.duties, *launch.dependences))
-    yield from (mistake.cause for mistake in launch.mistakes)
+    yield from (text for mistake in launch.mistakes for text in (mistake.cause, mistake.cure))
 
 
 COUNTERS = [value for name, value in vars(budget).items() if name.isupper() and isinstance(value, str)]
