@@ -37,7 +37,6 @@ from labkit.simulator.run import simulate, simulate_backwards, simulate_disturbe
 from labkit.trace import Trace
 
 FIRST_KINDS = ("bounds", "deadlock", "barrier", "race")  # reported first if there are several findings
-WITH_FIX = ("bounds", "uninitialised", "barrier", "zero-division")  # errors that a verdict tells with their fix
 ADVICE = ("uncoalesced", "bank-conflict", "float64")  # what a learner can change in the code of an exercise
 OTHER_ORDER = "The blocks of a launch run in any order, and in a second run, in another one"
 SENTENCE_END = r"(?<=[.?!]) (?=[A-Z`])(?=(?:[^`]*`[^`]*`)*[^`]*$)"  # outside of code
@@ -234,12 +233,11 @@ class _Judgement:
             return
         order = {kind: rank for rank, kind in enumerate(FIRST_KINDS)}
         first = min(errors, key=lambda finding: order.get(finding.kind, len(order)))
-        message = first.message if first.kind in WITH_FIX else first.fact
         access = None
         if isinstance(trace, Trace) and (access := find_access(trace, first)):
             block = access.thread.block
             self.trace = trace if block in trace.samples.blocks else self._record(trace, block)
-        sentences = re.split(SENTENCE_END, add_line(first.line, message))
+        sentences = re.split(SENTENCE_END, add_line(first.line, first.message))
         raise _Fault(first.kind, list_after_two(sentences), first.line, access=access)
 
     def _check_outputs(self, launch: Launch, trace: Trace | LoopTrace, names: list[str]):

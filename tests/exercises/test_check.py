@@ -138,10 +138,10 @@ def test_a_verdict_of_an_index_outside_tells_the_fix():
     assert verdict.message.endswith("is too wide by 1 here: write `i < out.size`.")
 
 
-def test_a_verdict_of_a_race_leaves_the_fix_to_the_learner():
+def test_a_verdict_of_a_race_tells_the_fix():
     early = cell("pass-it-on").replace("cuda.syncthreads()", "pass")
     verdict = check("pass-it-on", function("pass-it-on", early))
-    assert verdict.reason == "race" and verdict.trace.errors[0].remedy not in verdict.message
+    assert verdict.reason == "race" and verdict.message.endswith("\n- " + verdict.trace.errors[0].remedy)
 
 
 def test_a_budget_names_the_line_that_uses_most_of_it():
