@@ -22,9 +22,17 @@ def make_launch(rng, M, N, K, alpha, BM, BN, TM, TN):
     )
     if M % 64 == N % 64 == K % 8 == 0:
         budgets = (
-            Budget("global loads", M * N * K // 16, "M * N * K / 16, and tiles take 1 / BM + 1 / BN of M * N * K", dict.fromkeys(("A", "B"), M * N * K // 32)),
             Budget(
-                "shared loads", M * N * K // 2, "M * N * K / 2, and threads take 1 / TM + 1 / TN of M * N * K", dict.fromkeys(("A_tile", "B_tile"), M * N * K // 4)
+                "global loads",
+                M * N * K // 16,
+                "M * N * K / 16, and tiles take 1 / BM + 1 / BN of M * N * K",
+                dict.fromkeys(("A", "B"), M * N * K // 32),
+            ),
+            Budget(
+                "shared loads",
+                M * N * K // 2,
+                "M * N * K / 2, and threads take 1 / TM + 1 / TN of M * N * K",
+                dict.fromkeys(("A_tile", "B_tile"), M * N * K // 4),
             ),
             *budgets,
         )

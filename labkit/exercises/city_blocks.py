@@ -12,7 +12,9 @@ from labkit.table import count_text
 
 BM, BN, BK, TM, TN = 32, 32, 8, 4, 4
 TERM = "Add `abs` of the difference of both coordinates, one term for each k."
-POINTS = "Take a thread's points in the loads from the tiles as in the stores: from both tiles, and from D, the same ones."
+POINTS = (
+    "Take a thread's points in the loads from the tiles as in the stores: from both tiles, and from D, the same ones."
+)
 
 
 def make_launch(rng, M, N, K, unit=1.0):

@@ -233,7 +233,9 @@ def usual_mistakes_in_fragments(A: Float[np.ndarray, "M K"], B: Float[np.ndarray
 
         return Mistake(cause, make_outputs, cure)
 
-    of_A = "In the registers of A, a1 has row g + 8 and a0's words; a2 and a3 have the words 4 after those of a0 and a1."
+    of_A = (
+        "In the registers of A, a1 has row g + 8 and a0's words; a2 and a3 have the words 4 after those of a0 and a1."
+    )
     of_B = "A lane loads row g of B: b0 is its word t, and b1 is the word 4 after that."
     yield mistake("a1 and a2 were exchanged", lambda: quarters.transpose(0, 4, 2, 3, 1, 5), lambda: B, of_A)
     yield mistake("a2 and a3 were a0 and a1 again", lambda: quarters[..., [0, 0], :], lambda: B, of_A)
