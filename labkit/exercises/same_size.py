@@ -70,9 +70,8 @@ def make_mistakes(x, w, stride):
 
     size = "P and Q are H / stride and W / stride, rounded up: add stride - 1 before `//`."
     yield Mistake("P and Q were rounded down", lambda: with_extent(H // stride, W // stride), size)
-    if H >= R and W >= S:
-        extent = (H - R) // stride + 1, (W - S) // stride + 1
-        yield Mistake("P and Q were those without padding", lambda: with_extent(*extent), size)
+    unpadded = max(0, (H - R) // stride + 1), max(0, (W - S) // stride + 1)
+    yield Mistake("P and Q were those without padding", lambda: with_extent(*unpadded), size)
     yield mistake("the extra zero were above", (1 + max(0, rows)) // 2, left)
     yield mistake("the extra zeros were above and on the left", (1 + max(0, rows)) // 2, (1 + max(0, columns)) // 2)
     yield mistake("top were R // 2 and left S // 2", R // 2, S // 2)

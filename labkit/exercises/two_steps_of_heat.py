@@ -71,14 +71,9 @@ def make_launch(rng, H, W, sign):
                 "In both steps, subtract 4 times the element itself from the sum of its neighbours.",
             ),
             Mistake(
-                "the rate of the second step were 1",
+                "the rate of one of both steps were 1",
                 lambda: _expect_nearly(_heat(_heat(t, rate), 1), t),
-                "Multiply by `rate` in the second step, too.",
-            ),
-            Mistake(
-                "the rate of the first step were 1",
-                lambda: _expect_nearly(_heat(_heat(t, 1), rate), t),
-                "Multiply by `rate` in the first step, too.",
+                "Multiply by `rate` in both steps.",
             ),
             Mistake(
                 "the second step added to the temperature before the first",

@@ -264,13 +264,13 @@ VARIANTS = (
         "no rate in the second step",
         "result",
         (("rate * (around - np.float32(4) * soon[r, c])", "(around - np.float32(4) * soon[r, c])"),),
-        mistake="the rate of the second step were 1",
+        mistake="the rate of one of both steps were 1",
     ),
     Answer(
         "no rate in the first step",
         "result",
         (("rate * (around - np.float32(4) * now[r, c])", "(around - np.float32(4) * now[r, c])"),),
-        mistake="the rate of the first step were 1",
+        mistake="the rate of one of both steps were 1",
     ),
     Answer(
         "added to the temperature before",
