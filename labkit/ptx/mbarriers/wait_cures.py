@@ -62,7 +62,7 @@ def _cure_of_early_return(kernel, waits):
                 name, full_name = barriers.array.name, other.array.name
                 return (
                     f"`{name}` has completed more phases here than `{full_name}`, so a stage was given back before "
-                    f"it was full: let a stage's first wait for `{full_name}` be for parity 0, its second for 1, and so on."
+                    f"it was full: let the first wait for `{full_name}` be for parity 0."
                 )
     return ""
 

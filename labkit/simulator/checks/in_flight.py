@@ -64,7 +64,7 @@ class InFlight:
         per_lane = len(flat) // len(lanes)
         cells = self._cells
         if self._overtakes_copy(operation, flat):
-            operation = replace(operation, cure=CURE_OF_A_RING)
+            operation = replace(operation, cure=CURE_OF_A_RING, explain=None)
         cells.operations.append(operation)
         number = len(cells.operations) - 1
         cells.busy += len(flat)
