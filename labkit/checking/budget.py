@@ -52,6 +52,7 @@ class Budget:
     at_most: int
     formula: str  # where the limit comes from, as the verdict gives it: "each element once"
     shares: Mapping[str, int] = field(default_factory=dict)  # array -> its part of the limit, if several arrays use it
+    cure: str = ""  # a sentence on what to write, where the counter does not tell it
 
 
 NO_FLOAT64 = Budget(FLOAT64, 0, "the matrices are float32, and a GPU is 2 to 64 times slower in float64")
@@ -122,11 +123,11 @@ def read_site_counter(counter: str, counters: SiteCounters | LoopSite) -> int:
     return counters.accesses * site.elements if quantity == "elements" else getattr(counters, quantity)
 
 
-def find_worst_site(budget: Budget, trace: Trace | LoopTrace) -> tuple[SiteCounters | LoopSite, int]:
-    """Find the array that exceeds its share most; return its site with the highest count, and the array's count."""
+def find_worst_site(budget: Budget, trace: Trace | LoopTrace) -> SiteCounters | LoopSite:
+    """Return the site with the highest count, of the array that exceeds its share most."""
     array_counts = Counter()
     for counters in trace.sites:
         array_counts[counters.site.array] += read_site_counter(budget.counter, counters)
     array = max(array_counts, key=lambda array: array_counts[array] - budget.shares.get(array, 0))
     sites = (counters for counters in trace.sites if counters.site.array == array)
-    return max(sites, key=lambda counters: read_site_counter(budget.counter, counters)), array_counts[array]
+    return max(sites, key=lambda counters: read_site_counter(budget.counter, counters))

@@ -15,7 +15,6 @@ from labkit.checking.budget import (
     Budget,
     allowance_words,
     count_words,
-    find_worst_site,
     is_or_are,
     limit_words,
     read_counter,
@@ -25,7 +24,9 @@ from labkit.checking.compare import Difference, find_wrong_output, list_after_tw
 from labkit.checking.exercise import Exercise, Launch, Questions
 from labkit.checking.failing_access import FailingAccess, find_access, find_stores, keep_block, list_blocks
 from labkit.checking.in_child import Allowance
+from labkit.checking.overrun import explain_barriers, find_site
 from labkit.checking.own_code import collect_helpers, explain_foreign_function, find_foreign_helper
+from labkit.checking.repair import OF_INDICES, OF_WAITS, find_repair, find_unused_names
 from labkit.checking.restricted_python import run_calls
 from labkit.checking.source import find_stub_line, python_function
 from labkit.checking.suspect import find_suspect
@@ -40,6 +41,8 @@ FIRST_KINDS = ("bounds", "deadlock", "barrier", "race")  # reported first if the
 ADVICE = ("uncoalesced", "bank-conflict", "float64")  # what a learner can change in the code of an exercise
 OTHER_ORDER = "The blocks of a launch run in any order, and in a second run, in another one"
 SENTENCE_END = r"(?<=[.?!]) (?=[A-Z`])(?=(?:[^`]*`[^`]*`)*[^`]*$)"  # outside of code
+CURED = (*OF_WAITS, *OF_INDICES, "result", "shuffle", "mask", "zero-division", "budget", "duty")
+ALONE = "This change alone makes it right."
 ANOTHER_WAY = "The result is right, but not in the way that the exercise is about"
 
 
@@ -53,24 +56,30 @@ class _Fault(Exception):
         line: int | None = None,
         difference: Difference | None = None,
         access: FailingAccess | None = None,
+        plain: str = "",
     ):
         super().__init__(message)
         self.reason, self.line, self.difference, self.access = reason, line, difference, access
+        self.plain = plain  # the message without advice
 
 
-def judge(exercise: Exercise, kernel: Any, seed: int, draws: int = 1) -> Verdict:
+def judge(exercise: Exercise, kernel: Any, seed: int, draws: int = 1, repairs: bool = False) -> Verdict:
     """Judge a kernel by runs on the exercise's fixed sizes and on random ones.
 
     Parameters
     ----------
     seed, draws
         The random sizes are drawn with `seed` and the next `draws` - 1 seeds.
+    repairs
+        Whether to search for a change that makes a wrong answer right, for a verdict that a learner reads.
     """
     judgement = _Judgement(exercise, kernel, seed)
     exercise_fields = exercise.id, exercise.title, exercise.points
     try:
         message = judgement.run_checks(draws)
     except _Fault as fault:
+        is_told = fault.reason == "budget" and "write `" in str(fault)
+        fault = judgement.add_cure(fault) if repairs and fault.reason in CURED and not is_told else fault
         run_details: dict[str, Any] = {"line": fault.line, "launch": judgement.label}
         run_details |= {"trace": judgement.trace, "access": fault.access}
         if fault.difference:
@@ -93,9 +102,11 @@ def read_constants(exercise: Exercise, function: Callable) -> dict[str, int]:
 class _Judgement:
     """The runs of one check. `label` and `trace` are those of the latest run; faults are raised."""
 
-    def __init__(self, exercise: Exercise, kernel: Any, seed: int):
+    def __init__(self, exercise: Exercise, kernel: Any, seed: int, home: Callable | None = None):
         self.exercise, self.kernel, self.seed = exercise, kernel, seed
         self.function = python_function(kernel)
+        self.home = home or self.function  # a function of the cell
+        self.launch: Launch | Questions | None = None  # the latest
         self.label = ""
         self.allowance = Allowance()
         self.record: Callable[..., Trace] | None = None  # runs the latest launch again
@@ -103,8 +114,36 @@ class _Judgement:
 
     def run_checks(self, draws: int) -> str:
         """Run and check everything; return the message on a right answer."""
-        exercise = self.exercise
         self._check_source()
+        return self._check_launches(draws)
+
+    def add_cure(self, fault: _Fault) -> _Fault:
+        """Add the change with which the answer is right, or what nothing uses; nothing in a task that is to find it."""
+        if self.launch is None or self.exercise.machine == "cpu" or self.exercise.finds_fault:
+            return fault
+        repair = find_repair(self.function, self._is_repaired, self.exercise.constants, fault.reason, fault.line)
+        if repair:
+            message = f"{fault.plain or fault}\n- Line {repair.line}: {repair.said} {ALONE}"
+            return _Fault(fault.reason, message, repair.line, fault.difference, fault.access)
+        unused = find_unused_names(self.function)
+        message = "".join(f"\n- `{name}` is never used: is it forgotten somewhere?" for name in unused[:1])
+        return _Fault(fault.reason, f"{fault}{message}", fault.line, fault.difference, fault.access)
+
+    def _is_repaired(self, function):
+        """Tell whether a changed function is right, first on the latest launch."""
+        trial = _Judgement(self.exercise, function, self.seed, self.home)
+        try:
+            if isinstance(self.launch, Questions):
+                trial._check_answers(self.launch)
+            elif self.launch:
+                trial._check_launch(self.launch)
+            trial._check_launches(draws=1)
+        except _Fault:
+            return False
+        return True
+
+    def _check_launches(self, draws: int) -> str:
+        exercise = self.exercise
         try:
             constants = read_constants(exercise, self.function)
             launches: list[Any] = list(exercise.make_launches(self.seed, draws, **constants))
@@ -152,19 +191,20 @@ class _Judgement:
     def _check_answers(self, questions: Questions):
         """Ask a plain function and check its answers."""
         self._check_parameters(self.function.__code__.co_argcount, len(questions.calls[0]))
-        self.label = questions.label
+        self.label, self.launch = questions.label, questions
         try:
             answers = run_calls(self.function, questions.calls, self.allowance)
         except KernelError as error:
             raise _Fault("refused", _describe_error(error), error.line) from None
         if message := questions.find_mistake(answers):
-            cause = _find_cause(questions, answers)
+            cause, cure = _find_cause(questions, answers)
             message += f"\n- The answers came out as if {cause}." if cause else ""
+            message += f"\n- {cure}" if cure else ""
             raise _Fault("result", message, None, Difference(self.exercise.function, "result", message, cause=cause))
 
     def _check_launch(self, launch: Launch) -> Trace | LoopTrace:
         """Run a launch and check its trace."""
-        self.label, self.trace = launch.label, None
+        self.label, self.launch, self.trace = launch.label, launch, None
         names = list(inspect.signature(self.function).parameters)
         self._check_parameters(len(names), len(launch.args))
         try:
@@ -177,13 +217,13 @@ class _Judgement:
         except Exception as error:  # a check reports, whatever a learner's code does
             raise _Fault("refused", f"The run ended with {type(error).__name__}: {error}") from None
         self.trace = trace
-        if complaint := find_foreign_helper(self.function, helpers):
+        if complaint := find_foreign_helper(self.home, helpers):
             raise _Fault("not a kernel", complaint)
         _check_inputs(launch, trace, names)
         self._check_findings(trace)
         self._check_outputs(launch, trace, names)
         self._check_backwards(launch, trace, names)
-        _check_budgets(launch, trace)
+        _check_budgets(launch, trace, self.function)
         _check_duties(launch, trace)
         return trace
 
@@ -238,7 +278,8 @@ class _Judgement:
             block = access.thread.block
             self.trace = trace if block in trace.samples.blocks else self._record(trace, block)
         sentences = re.split(SENTENCE_END, add_line(first.line, first.message))
-        raise _Fault(first.kind, list_after_two(sentences), first.line, access=access)
+        plain = list_after_two(re.split(SENTENCE_END, add_line(first.line, first.fact)))
+        raise _Fault(first.kind, list_after_two(sentences), first.line, access=access, plain=plain)
 
     def _check_outputs(self, launch: Launch, trace: Trace | LoopTrace, names: list[str]):
         wrong = find_wrong_output(launch, names, trace.outputs)
@@ -258,7 +299,7 @@ class _Judgement:
                 message += f"\n- Look at line {suspicion.line}: what else leads to {wrong.name} is written as usual."
             elif len({store.line for store in stores}) == 1 < len(lines):
                 message += f"\n- Line {stores[0].line} stored {wrong.name}'s first wrong element."
-        raise _Fault(wrong.reason, message, suspicion.line, wrong, stores[-1] if stores else None)
+        raise _Fault(wrong.reason, message, suspicion.line, wrong, stores[-1] if stores else None, wrong.message)
 
     def _find_stores(self, wrong: Difference, trace: Trace | LoopTrace) -> list[FailingAccess]:
         """Find the stores to the first wrong element; keep the accesses of the block that made the last of them."""
@@ -287,10 +328,12 @@ class _Judgement:
                 raise _Fault("duty", f"{ANOTHER_WAY}.\n{shortfall}")
 
 
-def _find_cause(questions: Questions, answers: Sequence[Any]) -> str:
-    """Return the usual mistake that gives all these answers, "" if none does."""
-    made = (cause for cause, answer in questions.mistakes if answers == [answer(*call) for call in questions.calls])
-    return next(made, "")
+def _find_cause(questions: Questions, answers: Sequence[Any]) -> tuple[str, str]:
+    """Return the usual mistake that gives all these answers, and its cure; "" if none does."""
+    for cause, answer, *cure in questions.mistakes:
+        if answers == [answer(*call) for call in questions.calls]:
+            return cause, "".join(cure)
+    return "", ""
 
 
 def _explain_decorator(exercise: Exercise, kernel: Any) -> str:
@@ -346,11 +389,11 @@ def add_line(line: int, message: str) -> str:
     return message if re.search(rf"\b[Ll]ine {line}\b", message) else f"Line {line}: {message}"
 
 
-def _check_budgets(launch, trace):
+def _check_budgets(launch, trace, function):
     for budget in launch.budgets:
         count = read_counter(budget.counter, trace)
         if count > budget.at_most:
-            raise _Fault("budget", *_explain_overrun(budget, count, trace))
+            raise _Fault("budget", *_explain_overrun(budget, count, trace, function))
 
 
 def _there_are(count, counter):
@@ -359,8 +402,16 @@ def _there_are(count, counter):
     return words if counter.startswith("%") else f"There {is_or_are(count)} {words}"
 
 
-def _explain_overrun(budget: Budget, count: int, trace: Trace | LoopTrace) -> tuple[str, int | None]:
+def _explain_overrun(
+    budget: Budget, count: int, trace: Trace | LoopTrace, function: Callable
+) -> tuple[str, int | None]:
     """Return the message on an exceeded budget, and the line that uses most of it."""
+    message, line, advice = _blame(budget, count, trace, function)
+    return "\n- ".join([message, *filter(None, (advice, budget.cure))]), line
+
+
+def _blame(budget, count, trace, function) -> tuple[str, int | None, str]:
+    """Return the message on an exceeded budget, the line that uses most of it, and a sentence on that line."""
     message = (
         f"The result is right, but not within the budget. {_there_are(count, budget.counter)}, "
         f"and {allowance_words(budget.at_most, budget.counter)} ({budget.formula})."
@@ -368,18 +419,21 @@ def _explain_overrun(budget: Budget, count: int, trace: Trace | LoopTrace) -> tu
     if budget.counter == FLOAT64:
         finding = next((finding for finding in trace.findings if finding.kind == "float64"), None)
         why, line = (finding.fact, finding.line) if finding else _explain_float64(trace)
-        return f"{message}\n{why}", line
-    worst, array_count = find_worst_site(budget, trace)
+        return f"{message}\n{why}", line, ""
+    barriers, line = explain_barriers(budget, function)
+    worst, advice = find_site(budget, trace, function)
     site, site_count = worst.site, read_site_counter(budget.counter, worst)
     if not site_count:
-        return message, None
+        return message, line, barriers
     if budget.shares:
         share = budget.shares.get(site.array, 0)
+        of_one = (counters for counters in trace.sites if counters.site.array == site.array)
+        array_count = sum(read_site_counter(budget.counter, counters) for counters in of_one)
         of_array = f"{array_count:,} of them {is_or_are(array_count)} of {site.array}"
         message += f"\n{of_array}, which may have {f'{share:,}' if share else 'none'}: "
-        return f"{message}look at `{site.text}` in line {site.line}.", site.line
+        return f"{message}look at `{site.text}` in line {site.line}.", site.line, advice
     message += f"\n{site_count:,} of them {is_or_are(site_count)} made by "
-    return f"{message}`{site.text}` in line {site.line}.", site.line
+    return f"{message}`{site.text}` in line {site.line}.", site.line, advice
 
 
 def _explain_float64(trace) -> tuple[str, int | None]:

@@ -35,7 +35,8 @@ class Questions:
     label: str  # names the calls in the verdict
     calls: tuple[tuple[Any, ...], ...]  # arguments of each call
     find_mistake: Callable[[Sequence[Any]], str]  # from all answers in order to a sentence; "" if all are right
-    mistakes: tuple[tuple[str, Callable[..., Any]], ...] = ()  # usual causes, each with the answer that it gives a call
+    # usual causes, each with the answer that it gives a call, and with its cure, a sentence, if there is more to say
+    mistakes: tuple[tuple[str, Callable[..., Any]] | tuple[str, Callable[..., Any], str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,8 @@ class Exercise:
     machine
         "gpu": a kernel for the simulator; "cpu": a compiled loop, traced through a CPU's caches; "python": a plain
         function, for which `make_launch` makes `Questions`.
+    finds_fault
+        Whether the task is to find a fault in code that is given: then no verdict names the change that is needed.
     id, number
         The slug, "pad-the-tile", which is the name of the exercise's file; and the number shown to learners, "03.2",
         which follows from the table of contents. No file states them: `labkit.exercises.exercise` sets both.
@@ -84,6 +87,7 @@ class Exercise:
     random_sizes: tuple[tuple[Sequence[float] | Above, ...], ...]
     constants: tuple[str, ...] = ()
     machine: Literal["gpu", "cpu", "python"] = "gpu"
+    finds_fault: bool = False
     id: str = ""
     number: str = ""
 

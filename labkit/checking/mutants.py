@@ -36,15 +36,15 @@ def mutations(source: str) -> Iterator[Mutation]:
     tree = ast.parse(source)
     for function in [node for node in tree.body if isinstance(node, ast.FunctionDef)]:
         twins, shaped = _twins(function), _shaped(function)
-        for parent, field, place, node in list(_slots(function)):
+        for parent, field, place, node in list(slots(function)):
             for other in _alternatives(node, twins, shaped):
-                _put(parent, field, place, other)
+                put(parent, field, place, other)
                 what = f"line {node.lineno}: {_text(node)} -> {_text(other)}"
                 yield Mutation(what, ast.unparse(ast.fix_missing_locations(tree)) + "\n")
-                _put(parent, field, place, node)
+                put(parent, field, place, node)
 
 
-def _slots(function):
+def slots(function):
     """Every expression and statement of the body, and where it hangs."""
     for parent in ast.walk(function):
         for field, value in ast.iter_fields(parent):
@@ -55,7 +55,7 @@ def _slots(function):
                     yield parent, field, place, node
 
 
-def _put(parent, field, place, node):
+def put(parent, field, place, node):
     if place is None:
         setattr(parent, field, node)
     else:

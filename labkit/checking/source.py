@@ -21,6 +21,17 @@ def run_cell(text: str, name: str, namespace: dict[str, Any]) -> dict[str, Any]:
     return namespace
 
 
+def read_function(function: Callable) -> ast.FunctionDef | None:
+    """Return the definition of a function, with the lines of its cell; None if its source cannot be read."""
+    try:
+        lines, first_line = inspect.getsourcelines(function.__code__)
+        definition = ast.parse(textwrap.dedent("".join(lines))).body[0]
+    except (OSError, TypeError, SyntaxError):
+        return None
+    ast.increment_lineno(definition, first_line - 1)
+    return definition if isinstance(definition, ast.FunctionDef) else None
+
+
 def find_stub_line(function: Callable) -> int | None:
     """Return the line of the first `...` that still waits for the learner's code, if there is one."""
     if function.__code__.co_filename == "<string>":  # Python 3.13 would give the text of `python -c`

@@ -128,7 +128,7 @@ def check(id: str, kernel: Any, seed: int | None = None) -> Verdict:
     rules = exercise(id)
     if seed is None:
         seed = randbits(32)
-    verdict = judge(rules, kernel, seed)
+    verdict = judge(rules, kernel, seed, repairs=True)
     if verdict.passed:
         verdict = replace(verdict, grading_problem=_find_grading_problem(rules, kernel, seed))
     if verdict.passed and rules.machine == "gpu" and device.current().kind == "gpu":

@@ -10,8 +10,18 @@ MAX_BYTES = 3072
 def make_launch(rng, M, N, K, alpha, TILE):
     tiles = -(-M // TILE) * -(-N // TILE) * -(-K // TILE)
     sectors = 2 * TILE * (TILE // 8 + 2) + 2 * -(-(TILE**2) // 32)
-    shared = Budget(SHARED_BYTES, MAX_BYTES, "3 KB, so that many blocks fit on an SM")
-    loads = Budget("global loads", M * N * K // 8, "M * N * K / 8")
+    shared = Budget(
+        SHARED_BYTES,
+        MAX_BYTES,
+        "3 KB, so that many blocks fit on an SM",
+        cure="Two tiles of TILE x TILE numbers take 4 bytes each: choose a smaller TILE.",
+    )
+    loads = Budget(
+        "global loads",
+        M * N * K // 8,
+        "M * N * K / 8",
+        cure="Each element that is loaded serves TILE products: choose a larger TILE.",
+    )
     is_whole = M % 16 == N % 16 == K % 16 == 0
     budgets = (
         *(loads,) * is_whole,

@@ -27,13 +27,25 @@ def make_launch(rng, rows, columns):
         grid=grid_for((columns, rows), (TILE, TILE)),
         block=(TILE, TILE),
         budgets=(
-            Budget("bank conflicts", 0, "each costs one more wavefront"),
+            Budget(
+                "bank conflicts",
+                0,
+                "each costs one more wavefront",
+                cure="A column's elements are WIDTH words apart: choose a WIDTH that puts 32 of them into 32 banks.",
+            ),
             *(Budget("sectors loaded", sectors, "rows * columns / 8: each sector once"),) * is_whole,
             *(Budget("sectors stored", sectors, "rows * columns / 8: each sector once"),) * is_whole,
         ),
         duties=(NO_ARITHMETIC, exchanged_among_threads(last_block_size(rows, TILE) * last_block_size(columns, TILE))),
         dependences=(depends_on_tile(A.T),),
-        mistakes=(Mistake("no tile were transposed", partial(keep_tiles, A)),) * (rows % TILE == columns % TILE == 0),
+        mistakes=(
+            Mistake(
+                "no tile were transposed",
+                partial(keep_tiles, A),
+                "The thread that stores a row of T reads a column of the tile: exchange its indices in one line.",
+            ),
+        )
+        * (rows % TILE == columns % TILE == 0),
     )
 
 
@@ -53,6 +65,7 @@ EXERCISE = Exercise(
     points=2,
     function="transpose",
     make_launch=make_launch,
+    finds_fault=True,
     sizes=((64, 96), (40, 72)),  # rows, columns of A; the second is ragged
     random_sizes=(
         (range(72, 105, 8), range(104, 137, 8)),

@@ -53,6 +53,7 @@ EXERCISE = Exercise(
     points=1,
     function="mended",
     make_launch=make_launch,
+    finds_fault=True,
     sizes=((1,), (2,), (5,)),  # rounds
     random_sizes=((range(7, 20),), (Above(64),), ((0,),)),
 )

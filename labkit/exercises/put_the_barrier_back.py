@@ -35,6 +35,7 @@ EXERCISE = Exercise(
     points=2,
     function="two_barriers",
     make_launch=make_launch,
+    finds_fault=True,
     sizes=((24, 40, 32), (19, 26, 37)),  # M, N, K; the second is ragged
     random_sizes=RANDOM_SIZES,
 )

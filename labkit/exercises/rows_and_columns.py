@@ -39,6 +39,7 @@ EXERCISE = Exercise(
     points=2,
     function="add",
     make_launch=make_launch,
+    finds_fault=True,
     sizes=((16, 96, 16, 8), (70, 45, 16, 8)),  # rows, columns, threads per block along x and along y
     random_sizes=(
         (range(75, 120, 2), range(101, 140, 2), range(8, 33, 8), range(4, 9)),

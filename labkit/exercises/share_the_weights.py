@@ -22,13 +22,32 @@ def make_launch(rng, M, K, inputs, BATCH):
         grid=(M,),
         block=(32,),
         budgets=(
-            Budget("global loads", allowed, "one per 1.75 of 2 * M * K * inputs FLOPs", shares),
+            Budget(
+                "global loads",
+                allowed,
+                "one per 1.75 of 2 * M * K * inputs FLOPs",
+                shares,
+                "Each batch loads A once more, also a last one of few inputs: choose a BATCH that makes fewer batches.",
+            ),
             Budget(SHARED_BYTES, 0, "each thread keeps its own sums"),
-            Budget(LOCAL_NUMBERS, MAX_NUMBERS, "16, so that many threads fit on an SM"),
+            Budget(
+                LOCAL_NUMBERS,
+                MAX_NUMBERS,
+                "16, so that many threads fit on an SM",
+                cure="`totals` has a number for each input of a batch: choose a smaller BATCH.",
+            ),
         ),
         mistakes=(
-            Mistake("lane 0 stored its own sums", lambda: {2: expect_product(X[:, ::32], A[:, ::32].T)}),
-            Mistake("each sum began with that of the batch before", lambda: {2: add_batches(product, BATCH)}),
+            Mistake(
+                "lane 0 stored its own sums",
+                lambda: {2: expect_product(X[:, ::32], A[:, ::32].T)},
+                "Store the sum of the warp's lanes, which `warp_sum` returns.",
+            ),
+            Mistake(
+                "each sum began with that of the batch before",
+                lambda: {2: add_batches(product, BATCH)},
+                "Set the sums to 0 for each batch.",
+            ),
         ),
     )
 

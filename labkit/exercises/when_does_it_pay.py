@@ -64,22 +64,56 @@ def _round_down(rows, columns, weight_bits, bits, ridge):
     return ridge * weight_bits * rows * columns // gain if gain > 0 else None
 
 
+def _leave_out_outputs(rows, columns, weight_bits, bits, ridge):
+    return _round_up(16 * rows * columns - ridge * bits * columns, ridge * weight_bits * rows * columns)
+
+
+def _round_up(gain, cost):
+    return -(-cost // gain) if gain > 0 else None
+
+
+def _pass_ridge(rows, columns, weight_bits, bits, ridge):
+    gain = 16 * rows * columns - ridge * bits * (rows + columns)
+    return ridge * weight_bits * rows * columns // gain + 1 if gain > 0 else None
+
+
 MISTAKES = (
-    ("the batch were the ridge", lambda rows, columns, weight_bits, bits, ridge: ridge),
+    (
+        "the batch were the ridge",
+        lambda rows, columns, weight_bits, bits, ridge: ridge,
+        "Write both sides of FLOPs >= ridge * bytes with a batch of B, and solve for B.",
+    ),
     (
         "inputs and outputs moved no bytes",
         lambda m, n, weight_bits, bits, ridge: find_smallest_batch(m, n, weight_bits, 0, ridge),
+        "Count the numbers of each input and of its output, too: each takes `bits` bits.",
     ),
     (
         "inputs and outputs had the bits of a weight",
         lambda m, n, weight_bits, bits, ridge: find_smallest_batch(m, n, weight_bits, weight_bits, ridge),
+        "Count their numbers with `bits`, and the weights alone with `weight_bits`.",
     ),
     (
         "a multiply-add were one FLOP",
         lambda m, n, weight_bits, bits, ridge: find_smallest_batch(m, n, weight_bits, bits, 2 * ridge),
+        "It is two: multiply the number of weights by 2 where you count FLOPs.",
     ),
-    ("bits were bytes", lambda m, n, weight_bits, bits, ridge: find_smallest_batch(m, n, weight_bits, bits, 8 * ridge)),
-    ("the batch were rounded down", _round_down),
+    (
+        "bits were bytes",
+        lambda m, n, weight_bits, bits, ridge: find_smallest_batch(m, n, weight_bits, bits, 8 * ridge),
+        "The ridge is in FLOPs per byte: divide the bits by 8, or multiply the FLOPs by 8.",
+    ),
+    ("the batch were rounded down", _round_down, "Round up: `-(-a // b)` in place of `a // b`."),
+    (
+        "outputs moved no bytes",
+        _leave_out_outputs,
+        "Each input has `columns` numbers and its output `rows`: count both.",
+    ),
+    (
+        "a batch that reaches the ridge exactly were too small",
+        _pass_ridge,
+        "It is large enough: round up, and add 1 only if something is left.",
+    ),
 )
 
 

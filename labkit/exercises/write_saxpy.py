@@ -25,7 +25,12 @@ def make_launch(rng, size, threads, a):
         grid=grid_for((size,), (threads,)),
         block=(threads,),
         budgets=(
-            Budget("global loads", 2 * size, "each element of x and y once"),
+            Budget(
+                "global loads",
+                2 * size,
+                "each element of x and y once",
+                cure="Let each thread compute the one element whose index is its own number in the grid.",
+            ),
             Budget("load requests", 2 * -(-size // 32), "2 for every 32 elements, which a warp loads together"),
         ),
         mistakes=(

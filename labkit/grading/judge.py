@@ -70,7 +70,7 @@ class Judge:
 
     def __call__(self, id: str, text: str) -> None:
         """Print the verdict on an answer, which nbval compares; write its details to their file."""
-        judgement, verdict = self._judge(id, text)
+        judgement, verdict = self._judge(id, text, repairs=False)
         if judgement.reason == SOLVED:
             print(SOLVED)
             return
@@ -87,9 +87,9 @@ class Judge:
 
     def judgement(self, id: str, text: str) -> Judgement:
         """Judge an answer, and add what it defines."""
-        return self._judge(id, text)[0]
+        return self._judge(id, text, repairs=True)[0]
 
-    def _judge(self, id, text):
+    def _judge(self, id, text, repairs):
         """Return the judgement, and the verdict on which it rests, if there is one."""
         if unreadable := self.read(id, text):
             return unreadable, None
@@ -98,7 +98,7 @@ class Judge:
             compile_tracer()
         try:
             with _silence(), limit_cpu_time(CPU_S):
-                verdict = judge(rules, self.reader.namespace[rules.function], self.seed, self.draws)
+                verdict = judge(rules, self.reader.namespace[rules.function], self.seed, self.draws, repairs)
         except (RecursionError, MemoryError) as error:
             return Judgement("refused", f"The answer is too large to judge: {type(error).__name__}."), None
         except TooSlow:

@@ -1,5 +1,8 @@
 """`trace(loop, *args)`: runs a loop and sends every access through a model of a CPU's caches."""
 
+import ast
+import re
+import textwrap
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -170,7 +173,7 @@ def _timeout_error(loops, notes):
     if is_while:
         message = f"this `while` loop was stopped in round {count:,}; make sure that its condition turns false"
     else:
-        reason = "for tracing it takes too long; use smaller arrays or fewer rounds"
+        reason = "for tracing it takes too long; use smaller arrays or fewer rounds, such as a `range` with a step"
         message = f"this loop was stopped in round {count:,}, {reason}"
     return KernelError(message, line)
 
@@ -186,6 +189,10 @@ def _explain_error(error, instrumented):
     reason = str(error)
     message = next((text for text in reason.splitlines() if WHOLE_INDEX in text), None)
     text = source_line(instrumented.filename, line)
+    if message is None and (whole := re.search(r"range\((?:.*, )?(\w+\.shape)\)", text)):
+        message = (
+            f"`{whole[1]}` has one length per axis: write `{whole[1]}[0]` for the rows, `{whole[1]}[1]` for columns"
+        )
     if message is None:
         message = f"numba cannot compile `{text}`: its types do not go together, or a name has no value yet"
     return KernelError(message.removeprefix("TypingError: ").strip(), line)
@@ -210,7 +217,7 @@ def _result(instrumented, machine, copies, memory: _SimulatedMemory, complete) -
         arrays=tuple(infos),
         sites=sites,
         counters=_counters(sites, memory),
-        findings=tuple(_findings(instrumented.sites, infos, memory.notes.strays)),
+        findings=tuple(_findings(instrumented, infos, memory.notes.strays)),
         elements=_elements(memory),
         samples=_samples(memory),
         complete=complete,
@@ -253,27 +260,53 @@ def _memory_order(array):
     return "C" if array.flags.c_contiguous else "F"
 
 
-def _findings(sites, infos, all_strays):
+def _findings(instrumented, infos, all_strays):
     shapes = {info.name: info.shape for info in infos}
-    for site, strays in zip(sites, all_strays, strict=True):
+    for site, strays in zip(instrumented.sites, all_strays, strict=True):
         shape = shapes[site.array]
         for row, make_finding in zip(strays, (_bounds_finding, _wrapped_finding), strict=True):
             count, *first = map(int, row)
             if count:
-                yield make_finding(site, shape, tuple(first[: len(shape)]), count)
+                yield make_finding(site, shape, tuple(first[: len(shape)]), count, instrumented)
 
 
-def _bounds_finding(site, shape, index, count):
+def _bounds_finding(site, shape, index, count, instrumented):
     size = f"is {' x '.join(map(str, shape))}" if len(shape) > 1 else f"has {shape[0]} element{'s' * (shape[0] != 1)}"
     doing = "reads" if site.kind == "load" else "writes"
-    cure = "stop the loop at its edge, or guard the access with `if` or `min`."
+    cure = _cure_outside(site, shape, index, instrumented)
     message = (
-        f"Line {site.line}: `{site.text}` {doing} {site.array}[{_join_index(index)}], but {site.array} {size}: {cure}"
+        f"Line {site.line}: `{site.text}` {doing} {site.array}[{_join_index(index)}], but {site.array} {size}. {cure}"
     )
     return Finding("bounds", "error", message, site.line, site.column, site.array, index, count=count, remedy=cure)
 
 
-def _wrapped_finding(site, shape, index, count):
+def _cure_outside(site, shape, index, instrumented):
+    """Say at which loop an index goes outside, and which order of indices would lie inside."""
+    axis = next(axis for axis, (i, size) in enumerate(zip(index, shape, strict=True)) if not -size <= i < size)
+    subscript = ast.parse(site.text, mode="eval").body
+    indices = getattr(subscript.slice, "elts", [subscript.slice]) if isinstance(subscript, ast.Subscript) else []
+    name = ast.unparse(indices[axis]) if len(indices) == len(shape) else ""
+    what = {1: ("elements",), 2: ("rows", "columns")}.get(len(shape))
+    line = _line_of_loop(instrumented, name, site.line)
+    if not line or not what or index[axis] < 0:
+        return "Stop the loop at its edge, or guard the access with `if` or `min`."
+    is_swapped = len(shape) == 2 and all(0 <= i < size for i, size in zip(index[::-1], shape, strict=True))
+    others = ", or exchange the two indices" if is_swapped else ""
+    return (
+        f"`{name}`, of the loop in line {line}, must stay below {shape[axis]:,}, the {what[axis]} of {site.array}: "
+        f"end its `range` there{others}."
+    )
+
+
+def _line_of_loop(instrumented, name, line):
+    """Return the line of the innermost loop over a name around a line; None if there is none."""
+    tree = ast.parse(textwrap.dedent(instrumented.source))
+    ast.increment_lineno(tree, instrumented.first_line - 1)
+    loops = [n for n in ast.walk(tree) if isinstance(n, ast.For) and n.lineno <= line <= (n.end_lineno or n.lineno)]
+    return max((n.lineno for n in loops if ast.unparse(n.target) == name), default=None)
+
+
+def _wrapped_finding(site, shape, index, count, _):
     cure = "check where the loop starts."
     message = (
         f"Line {site.line}: `{site.text}` uses the negative index {site.array}[{_join_index(index)}], "

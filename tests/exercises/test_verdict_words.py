@@ -66,7 +66,7 @@ def test_one_thing_is_told_as_one_in_all_that_a_launch_says(id):
 def texts_of(launch):
     yield launch.label
     if isinstance(launch, Questions):
-        yield from (cause for cause, _ in launch.mistakes)
+        yield from (text for cause, _, *cure in launch.mistakes for text in (cause, *cure))
         return
     yield from (budget.formula for budget in launch.budgets)
     yield from (one.why for one in (*launch.duties, *launch.dependences))

@@ -6,6 +6,7 @@ import numpy as np
 
 from labkit.simulator.checks.guards import Guard, enclosing_loop, guards_of, halfhearted_guards, split_constant
 from labkit.simulator.checks.launch_scope import scope_at
+from labkit.simulator.checks.origins import splits_of
 from labkit.simulator.checks.random_cures import cure_of_missing_state
 
 
@@ -55,6 +56,10 @@ def cure_outside(launch, site, array, shape, axis, position, index, lanes) -> st
     own = _cure_of_loop_or_guard(launch, site, indices[axis], limit, shape[axis]) if position[axis] >= 0 else ""
     if own:
         return own
+    if splits := splits_of(scope_at(launch, site.line).tree, indices[axis], site.line):
+        lines = " and ".join(f"`{split.text}` (line {split.line})" for split in splits)
+        are = f"Is {lines} right" if len(splits) == 1 else f"Are {lines} right"
+        return f"{are}? If so, guard the access, for instance {guard}."
     if len({node.id for node in ast.walk(indices[axis]) if isinstance(node, ast.Name)}) > 1:  # it may itself be wrong
         return f"Is `{written}` the index that you mean? If so, guard the access, for instance {guard}."
     return f"Guard the access, for instance {guard}."

@@ -9,7 +9,7 @@ from labkit.simulator.checks.bounds_cures import cure_outside, name_in_kernel
 from labkit.simulator.checks.fill_cures import cure_unwritten
 from labkit.simulator.checks.in_flight import CURE_OF_A_RING
 from labkit.simulator.checks.launch_scope import scope_at
-from labkit.simulator.checks.race_cures import Race
+from labkit.simulator.checks.race_cures import Race, stands_before_signal
 from labkit.simulator.checks.random_cures import cure_of_shared_state
 from labkit.simulator.checks.same_memory import cure_of_same_memory
 from labkit.simulator.checks.strides import cure_of_shared_elements
@@ -333,6 +333,11 @@ class Log:
             "Every thread of a block must reach the same `cuda.syncthreads()`: move it out of the `if` or the loop "
             "that only some threads run."
         )
+        if other_line is None and stands_before_signal(self.launch.source.tree, line):
+            cure = (
+                "A barrier orders nothing for other blocks: before an atomic that signals them, what was written is "
+                "made visible by `cuda.threadfence()`."
+            )
         message = (
             f"Line {line}: {self.name(waiter)} {what}. On a GPU the block can hang, or continue before its data are "
             f"there. {cure}"

@@ -4,11 +4,17 @@ import ast
 from dataclasses import dataclass
 from functools import lru_cache
 
-from labkit.simulator.checks.races import FENCE, LOCK_FENCE, WAIT, WARP
+from labkit.simulator.checks.origins import origins_of
+from labkit.simulator.checks.races import FENCE, LOCK_FENCE, UNORDERED, WAIT, WARP
 from labkit.simulator.reading.syntax import is_spin
 from labkit.trace import Site
 
 LOOPS = (ast.For, ast.While)
+LACKS = {  # what a call does not do that looks like a barrier or a fence
+    "cuda.syncwarp": "waits for the threads of one warp alone",
+    "cuda.threadfence": "orders the writes of its own thread, and waits for no other thread",
+    "cuda.threadfence_block": "orders the writes of its own thread, for its block alone, and waits for no other thread",
+}
 
 
 @dataclass(frozen=True)
@@ -64,7 +70,21 @@ class Race:
         return "Nothing says which comes first"
 
     def cure(self) -> str:
-        """Return a sentence that says how to fix the race."""
+        """Return how to fix the race, after what a call between the two lines lacks."""
+        return f"{self._tell_weaker_call()}{self._cure()}"
+
+    def _tell_weaker_call(self):
+        """Return a sentence on a fence, or a barrier of a warp, that stands where a stronger one is needed; or ""."""
+        if self.missing not in (UNORDERED, FENCE) or self.in_next_iteration:
+            return ""
+        first, last = sorted((self.site.line, self.other.line))
+        weaker = {name: lack for name, lack in LACKS.items() if not self.across or name == "cuda.threadfence_block"}
+        for node in ast.walk(self.kernel):
+            if isinstance(node, ast.Call) and first < node.lineno < last and ast.unparse(node.func) in weaker:
+                return f"`{ast.unparse(node)}` in line {node.lineno} {weaker[ast.unparse(node.func)]}. "
+        return ""
+
+    def _cure(self):
         site, other = self.site, self.other
         parted = site.line == other.line and site.kind != other.kind and site.text != other.text
         if self.spin:
@@ -119,7 +139,9 @@ class Race:
             outside = f", outside of the `if` in line {around.lineno}" if around and not self.across else ""
             return f"Split the line: read into a variable, let all threads wait at {barrier}{outside}, then write."
         if site.line == other.line:
-            return "Give each thread an element of its own, or use `cuda.atomic`."
+            return self._cure_of_one_element()
+        if {site.kind, other.kind} == {"store"} and site.space == "global":
+            return f"Let only one of lines {other.line} and {site.line} store to it: check the index in both."
         if self.in_next_iteration:
             back = f"before the loop returns to line {site.line}"
             return f"Put {barrier} after line {other.line}, {back}{self._outside_branch(other)}."
@@ -158,6 +180,29 @@ class Race:
             f"{in_any_order} and cannot wait for one another: give each block elements of its own, or use "
             "`cuda.atomic`."
         )
+
+    def _cure_of_one_element(self):
+        """Return the cure of a store by several threads at once, from how their index comes about."""
+        subscript = _parse(self.site.text)
+        if not isinstance(subscript, ast.Subscript):
+            return "Give each thread an element of its own, or use `cuda.atomic`."
+        origins = origins_of(self.kernel, subscript.slice, self.site.line)
+        for node in [n for value in (subscript.slice, *(o.value for o in origins)) for n in ast.walk(value)]:
+            match node:
+                case ast.BinOp(number, ast.FloorDiv(), ast.Constant(int(threads))):
+                    return (
+                        f"`{ast.unparse(node)}` is the same in {threads} threads: let one of them store, "
+                        f"`if {ast.unparse(ast.BinOp(number, ast.Mod(), ast.Constant(threads)))} == 0:`, or use "
+                        "`cuda.atomic`."
+                    )
+        computed = [o for o in origins if not ast.unparse(o.value).startswith("cuda.")]
+        if computed:
+            last = max(computed, key=lambda origin: origin.line)
+            return (
+                f"Both have the same `{last.name}`: let line {last.line}, `{last.text}`, give each thread another, or "
+                "use `cuda.atomic`."
+            )
+        return "Give each thread an element of its own, or use `cuda.atomic`."
 
     def _beside_atomic(self) -> Site | None:
         """Return the plain read of an element that the other access updates by an atomic; None if it is not that."""
@@ -319,6 +364,16 @@ def _atomic_in_place_of(kernel, site, is_integer):
             old = right if left == site.text else left
             return node.lineno, f"cuda.atomic.cas({element}, {old}, {value})"
     return None
+
+
+def stands_before_signal(kernel: ast.FunctionDef, line: int) -> bool:
+    """Return whether the call in a line stands in an `if`, between a store and an atomic whose result is used."""
+    for node in ast.walk(kernel):
+        for before, call, after in zip(*(node.body[i:] for i in range(3))) if isinstance(node, ast.If) else ():
+            if call.lineno == line:
+                is_store = isinstance(before, ast.Assign) and isinstance(before.targets[0], ast.Subscript)
+                return is_store and isinstance(after, ast.Assign) and "cuda.atomic." in ast.unparse(after.value)
+    return False
 
 
 def _by_atomics(loads):

@@ -51,6 +51,19 @@ def kernel(x, A, p, out):
     assert labkit.simulate(kernel_in(mended, **NAMES), 5, 32, *arguments).errors == ()
 
 
+def test_an_index_that_was_split_off_is_questioned_before_a_guard_is_advised():
+    text = """
+@cuda.jit
+def kernel(x):
+    i = cuda.grid(1)
+    row, col = i // 8, i % 8
+    x[row, col] = i
+"""
+    message = the_error(text, 1, 64, np.zeros((4, 8), np.float32))
+    split = f"Is `row = i // 8` (line {line_of(kernel_in(text), 'row, col')}) right?"
+    assert message.endswith(f"{split} If so, guard the access, for instance `if row < x.shape[0]:`.")
+
+
 SQUARES = """
 @cuda.jit
 def kernel(A, T):

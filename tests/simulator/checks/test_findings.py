@@ -421,12 +421,58 @@ def test_reading_shared_memory_that_nothing_filled():
     line = line_of(sums_unfilled_shared, "y[t] =")
     assert finding.message == (
         f"Line {line}: thread 40 of block 0 reads s[40], which nothing has written. Shared memory starts with "
-        "whatever was there before, so the result can change from run to run. Let line "
-        f"{line_of(sums_unfilled_shared, 's[t] =')} store every element that line {line} reads, with 0 where there is "
-        "nothing to load."
+        "whatever was there before, so the result can change from run to run. Line "
+        f"{line_of(sums_unfilled_shared, 's[t] =')} stores only where `t < 40`: let every element that line {line} "
+        "reads be stored; where there is nothing to load, a value that changes no result, such as 0 for a sum."
     )
     assert (finding.kind, finding.severity, finding.index) == ("uninitialised", "error", (40,))
     assert finding.count == 24
+
+
+def test_threads_that_return_before_they_fill_a_tile_are_to_stay():
+    kernel = kernel_in("""
+@cuda.jit
+def kernel(x):
+    s = cuda.shared.array(64, int32)
+    t = cuda.threadIdx.x
+    if t >= 40:
+        return
+    s[t] = t
+    cuda.syncthreads()
+    x[t] = s[63 - t]
+""")
+    found = findings(kernel, 1, 64, np.zeros(64, np.int32), kind="uninitialised")
+    assert found[0].remedy.startswith(
+        f"The threads that return in line {line_of(kernel, 'return')} store nothing in line {line_of(kernel, 's[t]')}"
+    )
+
+
+@cuda.jit
+def keeps_for_itself(x, y):
+    mine = cuda.local.array(32, float32)
+    t = cuda.threadIdx.x
+    mine[t] = x[t]
+    y[t] = mine[31 - t]
+
+
+def test_a_local_array_is_not_set_by_other_threads():
+    finding = only(keeps_for_itself, 1, 32, numbers(32), zeros(32))
+    assert finding.remedy.endswith(" If other threads are to set them, mine must be a `cuda.shared.array`.")
+
+
+@cuda.jit
+def counts_behind_a_barrier(x, y, n):
+    if cuda.threadIdx.x == 0:
+        y[cuda.blockIdx.x] = x[0]
+        cuda.syncthreads()
+        before = cuda.atomic.add(n, 0, 1)
+        y[cuda.blockIdx.x] = before
+
+
+def test_a_barrier_is_no_fence_for_other_blocks():
+    found = findings(counts_behind_a_barrier, 2, 32, numbers(1), zeros(2), np.zeros(1, np.int32), kind="barrier")
+    assert found[0].remedy.startswith("A barrier orders nothing for other blocks: ")
+    assert "`cuda.threadfence()`" in found[0].remedy
 
 
 @pytest.mark.parametrize(
@@ -810,6 +856,12 @@ def test_a_tile_smaller_than_its_block_is_to_be_made_larger():
 
 RACES = {
     "s[0] = t": ("either value can be the one that stays", "Give each thread an element of its own"),
+    "s[t // 32] = t": ("either value can be the one that stays", "let one of them store, `if t % 32 == 0:`"),
+    "i = t * t\n    s[i % 9] = t": ("either value can be the one that stays", "Both have the same `i`: let line"),
+    "x[64 * b + t] = 1\n    x[64 * b + 63 - t] = 2": (
+        "either value can be the one that stays",
+        "check the index in both",
+    ),
     "s[0] += t": ("the old value or the new one", "Add in one step: `cuda.atomic.add(s, 0, t)`"),
     "s[t] = s[(t + 1) % 64]": ("the old value or the new one", "Split the line: read into a variable"),
     "s[t] = 1\n    cuda.atomic.add(s, 63 - t, 1)": ("the update can be lost", "Put `cuda.syncthreads()` between"),

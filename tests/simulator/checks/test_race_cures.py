@@ -494,3 +494,27 @@ def test_a_search_in_one_block_gets_a_compare_and_swap():
     assert {f.remedy for f in found} == {f"Compare and store in one step, {atomics}"}
     _, swap, _, read, _ = atomics.split("`")
     assert errors(kernel_in(SEARCH.format(read=read, compare=f"{swap} == 0", store="pass")), 1, np.int32) == ()
+
+
+@pytest.mark.parametrize(
+    ("call", "lack"),
+    [
+        ("cuda.syncwarp()", "waits for the threads of one warp alone"),
+        ("cuda.threadfence()", "waits for no other thread"),
+    ],
+)
+def test_a_weaker_call_between_the_lines_is_named(call, lack):
+    kernel = kernel_in(REVERSED.format(call))
+    (race,) = [f for f in labkit.simulate(kernel, 1, 64, np.ones(64, np.float32)).errors if f.kind == "race"]
+    assert race.remedy.startswith(f"`{call}` in line ") and f"{lack}. Put `cuda.syncthreads()`" in race.remedy
+
+
+REVERSED = """
+@cuda.jit
+def kernel(x):
+    s = cuda.shared.array(64, float32)
+    t = cuda.threadIdx.x
+    s[t] = x[t]
+    {}
+    x[t] = s[63 - t]
+"""
