@@ -337,3 +337,10 @@ def test_wrong_elements_without_a_pattern_are_drawn_with_words_for_their_signs()
         in verdict._repr_html_()
     )
     assert "<pre" not in check("write-saxpy", function("write-saxpy", cell("write-saxpy")))._repr_html_()
+
+
+def test_a_line_that_reads_an_output_which_holds_nothing_yet_is_named():
+    source = cell("alpha-and-beta")
+    start = source.index("        if beta == 0:")
+    kernel = function("alpha-and-beta", source[:start] + "        C[row, col] = alpha * total + beta * C[row, col]\n")
+    assert "Line 22 reads C: leave that out where its factor is 0" in check("alpha-and-beta", kernel, seed=1).message
