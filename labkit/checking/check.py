@@ -331,6 +331,7 @@ class _Judgement:
             hint = f"\n- No thread reaches line {lines[0]}: is the condition around it right?" * no_store
             raise _Fault(wrong.reason, f"{wrong.message}{hint}", lines[0], wrong)
         message, stores = wrong.message, self._find_stores(wrong, trace)
+        message += _tell_read_of_unwritten(wrong, sites)
         suspicion = find_suspect(self.function, wrong.name, trace.findings)
         if not wrong.cause:
             message += f"\n- {suspicion.told}" if suspicion.told else ""
@@ -365,6 +366,14 @@ class _Judgement:
             shortfall = dependence.find_shortfall(rng, names, launch, partial(_run_disturbed, self.kernel, launch))
             if shortfall:
                 raise _Fault("duty", f"{ANOTHER_WAY}.\n{shortfall}")
+
+
+def _tell_read_of_unwritten(wrong, sites):
+    """Name the line that reads an output whose first wrong element was computed from what it held; else ""."""
+    line = next((site.line for site in sites if site.array == wrong.name and site.kind == "load"), None)
+    if line is None or not wrong.is_from_unwritten:
+        return ""
+    return f"\n- Line {line} reads {wrong.name}: leave that out where its factor is 0, since 0 * NaN is NaN, too."
 
 
 def _find_cause(questions: Questions, answers: Sequence[Any]) -> tuple[str, str]:

@@ -37,6 +37,8 @@ class Difference:
         That of the usual mistake which explains all outputs.
     picture
         The array's elements at fault, if no words say exactly which they are.
+    is_from_unwritten
+        Whether the first of them was computed from what the array held when nothing had been written to it.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Difference:
     element: int | None = None
     cause: str = ""
     picture: tuple[str, ...] = ()
+    is_from_unwritten: bool = False
 
     @property
     def message(self) -> str:
@@ -96,7 +99,9 @@ def _compare(name: str, output: Shaped[np.ndarray, "..."], expected: Expected, n
     facts = f"{name}{_first_index(wrong)} is {_format_value(output[first], digits)} and should be "
     facts += f"{_format_value(expected.value[first], digits)}."
     clues = _explain_values(name, output, expected, wrong, first, nan_sources)
-    return _make_difference(name, "result", facts, wrong, "are wrong", clues)
+    difference = _make_difference(name, "result", facts, wrong, "are wrong", clues)
+    is_from_unwritten = bool(np.isnan(output[first])) and is_computed_from_unwritten(output[first])
+    return replace(difference, is_from_unwritten=is_from_unwritten)
 
 
 def _format_value(value, digits):

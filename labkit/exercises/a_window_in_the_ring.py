@@ -4,7 +4,8 @@ import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Dependence, Duty, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import BARRIERS, EXPOSED_LOADS, LOCAL_NUMBERS, PLAIN_FLOPS, SHARED_BYTES, STORING_THREADS
-from labkit.exercises.problems import expect, last_block_size, random_matrix, shared_among_threads
+from labkit.exercises.problems import EPS, expect, last_block_size, random_matrix, shared_among_threads
+from labkit.ladder import Expected
 from labkit.simulator.disturbance import COPIES
 
 WIDTH, WINDOW, STAGES = 128, 3, 5  # threads per block, rows and columns of a window, rows in shared memory
@@ -26,6 +27,7 @@ def make_launch(rng, rows, columns):
         return expect(parts.max((2, 3))[:windows, : columns - WINDOW + 1])
 
     y = expect_y(x)
+    total = np.lib.stride_tricks.sliding_window_view(x.astype(float), (WINDOW, WINDOW))
     return Launch(
         label=f"x {rows} x {columns}, blocks of {WIDTH}",
         args=(x, unwritten_array(y.value.shape)),
@@ -53,9 +55,46 @@ def make_launch(rng, rows, columns):
             ),
         ),
         mistakes=(
-            Mistake("the last row of each window were left out", lambda: {1: expect_y(x, down=WINDOW - 1)}),
-            Mistake("the last column of each window were left out", lambda: {1: expect_y(x, across=WINDOW - 1)}),
-            Mistake("0 were in every window", lambda: {1: expect(np.maximum(y.value, 0))}),
+            Mistake(
+                "the last row of each window were left out",
+                lambda: {1: expect_y(x, down=WINDOW - 1)},
+                "Read 3 rows of the ring for each row of y: those of x[r], x[r + 1] and x[r + 2].",
+            ),
+            Mistake(
+                "the last column of each window were left out",
+                lambda: {1: expect_y(x, across=WINDOW - 1)},
+                "Read 3 columns of each row in the ring: t, t + 1 and t + 2.",
+            ),
+            Mistake(
+                "0 were in every window",
+                lambda: {1: expect(np.maximum(y.value, 0))},
+                "Begin the maximum of each window at -np.inf: all elements may be below 0.",
+            ),
+            Mistake(
+                "each window held those above it, too",
+                lambda: {1: expect(np.maximum.accumulate(y.value))},
+                "Begin the maximum anew for each row of y, inside the loop over the rows.",
+            ),
+            Mistake(
+                "each row from the third on were a copy of the row two above",
+                lambda: {1: expect_y(x[[row - 2 * (row > 1) for row in range(rows)]])},
+                "In the loop, the copy takes row `row + AHEAD` of x, as it fills that row's stage.",
+            ),
+            Mistake(
+                "blocks began WIDTH columns apart, and wrote two columns less",
+                lambda: {1: expect(np.where(np.arange(columns - WINDOW + 1) % WIDTH < OUTPUTS, y.value, np.nan))},
+                "A block writes WIDTH - 2 columns: let the first columns of blocks be that far apart.",
+            ),
+            Mistake(
+                "the first row of y were left out",
+                lambda: {1: expect(np.where(np.arange(windows)[:, None] > 0, y.value, np.nan))},
+                "The first window is complete with row 2 of x: compare `row` with 2 by `>=`.",
+            ),
+            Mistake(
+                "the elements of each window were added",
+                lambda: {1: Expected(total.sum((2, 3)), WINDOW**2 * EPS * np.abs(total).sum((2, 3)))},
+                "Keep the larger one of the maximum so far and each element, by `max`.",
+            ),
         ),
     )
 

@@ -37,12 +37,24 @@ def make_launch(rng, M, N, K, *factors):
         duties=(one_thread_per_element((N, M), (TILE, TILE)),),
         dependences=add_expected_results((USES_TILES,), A, B, alpha, addend),
         mistakes=(
-            Mistake("alpha were left out", lambda: combine(1, beta)),
-            Mistake("beta were left out", lambda: combine(alpha, 1)),
-            Mistake("C were left out", lambda: combine(alpha, 0)),
-            Mistake("alpha scaled beta * C, too", lambda: combine(alpha, alpha * beta)),
-            Mistake("alpha and beta were exchanged", lambda: combine(beta, alpha)),
-            Mistake("the result were added to C", lambda: combine(alpha, 1 + beta)),
+            Mistake("alpha were left out", lambda: combine(1, beta), "Multiply `total` by alpha where C is stored."),
+            Mistake("beta were left out", lambda: combine(alpha, 1), "Multiply what C held by beta where C is stored."),
+            Mistake("C were left out", lambda: combine(alpha, 0), "Where beta is not 0, add beta times what C held."),
+            Mistake(
+                "alpha scaled beta * C, too",
+                lambda: combine(alpha, alpha * beta),
+                "Multiply `total` alone by alpha, before the rest is added.",
+            ),
+            Mistake(
+                "alpha and beta were exchanged",
+                lambda: combine(beta, alpha),
+                "alpha is the factor of `total`, and beta that of C.",
+            ),
+            Mistake(
+                "the result were added to C",
+                lambda: combine(alpha, 1 + beta),
+                "Store with `=`, since beta * C already has what C held.",
+            ),
         )
         * bool(beta),
     )

@@ -17,14 +17,22 @@ def make_launch(rng, M, N, K, alpha, BM, BN, TM, TN):
                 "so the threads of a block would leave a part of its tile out."
             )
     budgets = (
-        Budget(SHARED_BYTES, MAX_BYTES, "3 KB, so that many blocks fit on an SM"),
-        Budget(LOCAL_NUMBERS, MAX_NUMBERS, "32, so that many threads fit on an SM"),
+        Budget(SHARED_BYTES, MAX_BYTES, "3 KB, and the tiles take (BM + BN) * BK * 4 bytes"),
+        Budget(LOCAL_NUMBERS, MAX_NUMBERS, "32, and a thread keeps TM * TN + TM + TN"),
     )
     if M % 64 == N % 64 == K % 8 == 0:
         budgets = (
-            Budget("global loads", M * N * K // 16, "M * N * K / 16", dict.fromkeys(("A", "B"), M * N * K // 32)),
             Budget(
-                "shared loads", M * N * K // 2, "M * N * K / 2", dict.fromkeys(("A_tile", "B_tile"), M * N * K // 4)
+                "global loads",
+                M * N * K // 16,
+                "M * N * K / 16, and tiles take 1 / BM + 1 / BN of M * N * K",
+                dict.fromkeys(("A", "B"), M * N * K // 32),
+            ),
+            Budget(
+                "shared loads",
+                M * N * K // 2,
+                "M * N * K / 2, and threads take 1 / TM + 1 / TN of M * N * K",
+                dict.fromkeys(("A_tile", "B_tile"), M * N * K // 4),
             ),
             *budgets,
         )

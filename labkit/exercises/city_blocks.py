@@ -5,12 +5,16 @@ import numpy as np
 from labkit.checking import NO_FLOAT64, Budget, Dependence, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import BARRIERS, LOCAL_NUMBERS
 from labkit.exercises.matmuls import RANDOM_SIZES
-from labkit.exercises.problems import EPS, grid_for
+from labkit.exercises.problems import EPS, grid_for, pad_to
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import SHARED_LOADS
 from labkit.table import count_text
 
 BM, BN, BK, TM, TN = 32, 32, 8, 4, 4
+TERM = "Add `abs` of the difference of both coordinates, one term for each k."
+POINTS = (
+    "Take a thread's points in the loads from the tiles as in the stores: from both tiles, and from D, the same ones."
+)
 
 
 def make_launch(rng, M, N, K, unit=1.0):
@@ -22,6 +26,17 @@ def make_launch(rng, M, N, K, unit=1.0):
         return {2: Expected(terms.sum(2), EPS * np.abs(terms).sum(2))}
 
     exact = np.abs(differences).sum(2)
+    rows, columns = np.indices((M, N))
+    around = np.abs(pad_to((BM, 1), X)[:, None] - pad_to((BN, 1), Y).astype(float)).sum(2)  # up to whole tiles
+
+    def expect_of(row, column):
+        """Expect the sums of other points."""
+        return {2: Expected(around[row, column], np.zeros_like(exact))}
+
+    def neighbours(index):
+        """Return the points that a thread has if they are neighbours, where its points should be `BM // TM` apart."""
+        return index // BM * BM + index % (BM // TM) * TM + index % BM // (BM // TM)
+
     greatest = np.abs(differences).max(2, initial=0)
     last = np.abs(differences[..., K - 1 :]).sum(2) * (K % BK == 0)
     tiles = -(-M // BM) * -(-N // BN) * -(-K // BK)
@@ -50,11 +65,44 @@ def make_launch(rng, M, N, K, unit=1.0):
         ),
         dependences=(both_disturbed,),
         mistakes=(
-            Mistake("terms were squares", lambda: expect_sums(differences**2)),
-            Mistake("terms kept their signs", lambda: expect_sums(differences)),
-            Mistake("terms were products", lambda: expect_sums(X[:, None] * Y.astype(float))),
-            Mistake("only the largest term were kept", lambda: {2: Expected(greatest, np.zeros_like(exact))}),
-            Mistake("only the last term were kept", lambda: {2: Expected(last, np.zeros_like(exact))}),
+            Mistake("terms were squares", lambda: expect_sums(differences**2), TERM),
+            Mistake("terms kept their signs", lambda: expect_sums(differences), TERM),
+            Mistake("terms were products", lambda: expect_sums(X[:, None] * Y.astype(float)), TERM),
+            Mistake(
+                "only the largest term were kept",
+                lambda: {2: Expected(greatest, np.zeros_like(exact))},
+                "Add up the terms where the maximum is taken.",
+            ),
+            Mistake(
+                "only the last term were kept",
+                lambda: {2: Expected(last, np.zeros_like(exact))},
+                "Add each term to its sum, with `+=`, in the loop over k.",
+            ),
+            Mistake(
+                "only the last tile's terms were kept",
+                lambda: expect_sums(np.abs(differences)[..., (K - 1) // BK * BK :]),
+                "Set the sums to zero once, before the loop over `start`.",
+            ),
+            Mistake(
+                "the last coordinate of each tile were left out",
+                lambda: expect_sums(np.abs(differences)[..., np.arange(K) % BK < BK - 1]),
+                "Let the loop over k take all BK coordinates of a tile.",
+            ),
+            Mistake(
+                "a thread's points were neighbours in the tiles, but not in D",
+                lambda: expect_of(neighbours(rows), neighbours(columns)),
+                POINTS,
+            ),
+            Mistake(
+                "a thread's points of X were TM apart in the tile, but not in D",
+                lambda: expect_of(rows // BM * BM + rows % (BM // TM) + rows % BM // (BM // TM) * TM, columns),
+                POINTS,
+            ),
+            Mistake(
+                "points of X were taken by `x`, and those of Y by `y`",
+                lambda: expect_of(rows // 8 * 8 + columns % 8, columns // 8 * 8 + rows % 8),
+                POINTS,
+            ),
         ),
     )
 

@@ -1,6 +1,7 @@
 """A dilated, grouped convolution of images whose channels come last."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from labkit.table import count_text
 
 BLOCK = 16, 4, 2
 # Sizes: groups, channels and filters of each, P, Q, R, S, dilation
+TURN = "Turn the filter in both directions: tap R - 1 - r meets row r of a window, and S - 1 - s column s."
+HOLES = "The taps of a filter are `dilation` rows and columns apart: multiply r and s by it in the index of x."
+GROUPS = "Each group has K / groups filters next to one another; x's channels of group n begin at n times w.shape[2]."
 
 
 def make_launch(rng, groups, channels, filters, P, Q, R, S, dilation):
@@ -25,6 +29,14 @@ def make_launch(rng, groups, channels, filters, P, Q, R, S, dilation):
         return {2: Expected(*(array[0].transpose(1, 2, 0) for array in (expected.value, expected.bound)))}
 
     rows = P + R - 1  # without dilation
+    columns = Q + S - 1
+    is_last_tap = np.arange(R * S).reshape(R, S) == R * S - 1  # which the first pixel meets, since filters are turned
+
+    def expect_channels(first):
+        """Expect the outputs of filters that read the channels from `first` on, one number per filter."""
+        x_of = np.concatenate([x[:, begin : begin + channels] for begin in first], 1)
+        return expect_outputs(x_of, w, replace(problem, C=K * channels, groups=K))
+
     dense = replace(problem, H=rows, dilation_h=1)
     first_group = np.tile(x[:, :channels], (1, groups, 1, 1))
     return Launch(
@@ -43,12 +55,58 @@ def make_launch(rng, groups, channels, filters, P, Q, R, S, dilation):
         budgets=(Budget("global loads", problem.flops, "one pixel and one tap per product"), NO_FLOAT64),
         duties=(one_thread_per_element((K, Q, P), BLOCK),),
         mistakes=(
-            Mistake("the filter were not turned", lambda: expect_outputs(x, w[..., ::-1, ::-1])),
-            Mistake("only the rows of the filter were turned", lambda: expect_outputs(x, w[..., ::-1])),
-            Mistake("the rows of a filter had no dilation", lambda: expect_outputs(x[:, :, :rows], w, dense)),
-            Mistake("all groups read the channels of the first", lambda: expect_outputs(first_group, w)),
+            Mistake("the filter were not turned", lambda: expect_outputs(x, w[..., ::-1, ::-1]), TURN),
+            Mistake("only the rows of the filter were turned", lambda: expect_outputs(x, w[..., ::-1]), TURN),
+            Mistake("only the columns of the filter were turned", lambda: expect_outputs(x, w[..., ::-1, :]), TURN),
+            Mistake("the rows of a filter had no dilation", lambda: expect_outputs(x[:, :, :rows], w, dense), HOLES),
+            Mistake(
+                "the columns of a filter had no dilation",
+                lambda: expect_outputs(x[..., :columns], w, replace(problem, W=columns, dilation_w=1)),
+                HOLES,
+            ),
+            Mistake(
+                "there were no dilation",
+                lambda: expect_outputs(x[:, :, :rows, :columns], w, replace(dense, W=columns, dilation_w=1)),
+                HOLES,
+            ),
+            Mistake("all groups read the channels of the first", lambda: expect_outputs(first_group, w), GROUPS),
+            Mistake(
+                "the channels of each group began one after those of the group before",
+                lambda: expect_channels(np.arange(K) // filters),
+                GROUPS,
+            ),
+            Mistake(
+                "neighbouring filters were in different groups",
+                lambda: expect_channels(np.arange(K) % groups * channels),
+                GROUPS,
+            ),
+            Mistake(
+                "only the last row of each window were counted",
+                lambda: expect_outputs(x, np.where(np.arange(R)[:, None] == 0, w, 0).astype(w.dtype)),
+                "Set the sum to 0 once, before all loops.",
+            ),
+            Mistake(
+                "only the first pixel of each window were counted",
+                lambda: expect_outputs(x, np.where(is_last_tap, w, 0).astype(w.dtype)),
+                "Store the sum after all loops have ended: a `return` inside of a loop ends the thread there.",
+            ),
+            *count_filters_along_z(expect_outputs(x, w)[2]),
         ),
     )
+
+
+def count_filters_along_z(y):
+    """Make the mistake by which the grid's axes are taken in another order; none if they cover y so, too."""
+    rows, columns, filters = np.ogrid[tuple(map(slice, y.value.shape))]
+    along_x, along_y, along_z = (
+        blocks * threads for blocks, threads in zip(grid_for(y.value.shape[::-1], BLOCK), BLOCK, strict=True)
+    )
+    cure = "`cuda.grid(3)` gives x, y and z in this order; here x counts filters, y columns and z rows."
+    for one, other in ((rows, columns), (columns, rows)):
+        is_covered = (one < along_x) & (other < along_y) & (filters < along_z)
+        if not is_covered.all():
+            value = np.where(is_covered, y.value, np.nan)
+            yield Mistake("the grid's z counted filters", partial(dict, {2: Expected(value, y.bound)}), cure)
 
 
 EXERCISE = Exercise(

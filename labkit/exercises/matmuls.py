@@ -232,20 +232,32 @@ def usual_mistakes_in_fragments(A: Float[np.ndarray, "M K"], B: Float[np.ndarray
     quarters = pad_to((16, 16), A).reshape(-1, 2, 8, K // 16, 2, 8)  # registers a0 to a3, two elements in each
     words = pad_to((8, 16), B).reshape(-1, 8, K // 16, 8, 2)  # registers b0 and b1
 
-    def mistake(cause: str, left: Callable[[], Any], right: Callable[[], Any]) -> Mistake:
+    def mistake(cause: str, left: Callable[[], Any], right: Callable[[], Any], cure: str) -> Mistake:
         def make_outputs() -> dict[int, Expected]:
             product = expect_product(left().reshape(-1, K), right().reshape(-1, K).T)
             return {2: Expected(product.value[:M, :N], product.bound[:M, :N])}
 
-        return Mistake(cause, make_outputs)
+        return Mistake(cause, make_outputs, cure)
 
-    yield mistake("a1 and a2 were exchanged", lambda: quarters.transpose(0, 4, 2, 3, 1, 5), lambda: B)
-    yield mistake("a2 and a3 were a0 and a1 again", lambda: quarters[..., [0, 0], :], lambda: B)
-    yield mistake("b1 were the word after b0", lambda: A, lambda: words[..., [0, 1, 2, 3, 1, 2, 3, 4], :])
+    of_A = (
+        "In the registers of A, a1 has row g + 8 and a0's words; a2 and a3 have the words 4 after those of a0 and a1."
+    )
+    of_B = "A lane loads row g of B: b0 is its word t, and b1 is the word 4 after that."
+    yield mistake("a1 and a2 were exchanged", lambda: quarters.transpose(0, 4, 2, 3, 1, 5), lambda: B, of_A)
+    yield mistake("a2 and a3 were a0 and a1 again", lambda: quarters[..., [0, 0], :], lambda: B, of_A)
+    yield mistake("b1 were the word after b0", lambda: A, lambda: words[..., [0, 1, 2, 3, 1, 2, 3, 4], :], of_B)
     if N % 8 == 0:
-        yield mistake("rows and words of B were exchanged", lambda: A, lambda: words.swapaxes(1, 3))
-    yield Mistake("only the first 16 of K were multiplied", lambda: {2: expect_product(A[:, :16], B[:, :16].T)})
-    yield Mistake("every second 16 of K were left out", lambda: {2: expect_product(*_every_second(A, B))})
+        yield mistake("rows and words of B were exchanged", lambda: A, lambda: words.swapaxes(1, 3), of_B)
+    yield Mistake(
+        "only the first 16 of K were multiplied",
+        lambda: {2: expect_product(A[:, :16], B[:, :16].T)},
+        "Let the loop over k go on to the end of a row, one `mma` for each 16 elements.",
+    )
+    yield Mistake(
+        "every second 16 of K were left out",
+        lambda: {2: expect_product(*_every_second(A, B))},
+        "k counts words of two elements, and one `mma` takes 8 words of a row: step by that.",
+    )
 
 
 def _every_second(A, B):

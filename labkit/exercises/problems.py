@@ -147,7 +147,9 @@ def move_in_tiles(
 
     cause = "elements were stored at one place of the tile and loaded from another"
     sources = [first + moved for moved in places]  # a place that nothing was stored at has an error of its own
-    return tuple(Mistake(cause, partial(make_outputs, source)) for source in sources if source.max() < rows.shape[1])
+    cure = "Write the same index of the tile where it is stored to and where it is loaded, for the same element."
+    inside = [source for source in sources if source.max() < rows.shape[1]]
+    return tuple(Mistake(cause, partial(make_outputs, source), cure) for source in inside)
 
 
 def pad_to(step: tuple[int, ...], X: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:

@@ -18,6 +18,11 @@ SIZES = (  # C, H, W, K, R, S, stride
 )
 
 
+FRONT = (
+    "Count by how many rows the windows span more than the image; half of that, rounded down, is `top`. So is `left`."
+)
+
+
 def make_launch(rng, C, H, W, K, R, S, stride):
     top, bottom = pads("same", H, R, stride)
     left, right = pads("same", W, S, stride)
@@ -47,15 +52,14 @@ def make_mistakes(x, w, stride):
     rows, columns = (P - 1) * stride + R - H, (Q - 1) * stride + S - W  # of zeros, if not negative
     top, left = max(0, rows) // 2, max(0, columns) // 2
 
-    def mistake(cause, top, left, stride_h=stride):
-        return Mistake(cause, lambda: {2: flatten(convolve(x, w, (P, Q), (stride_h, stride), (top, left)))})
+    def mistake(cause, top, left, cure=FRONT, stride_h=stride):
+        return Mistake(cause, lambda: {2: flatten(convolve(x, w, (P, Q), (stride_h, stride), (top, left)))}, cure)
 
     def store_by_columns():
         y = convolve(x, w, (P, Q), (stride, stride), (top, left))
         return {2: flatten(Expected(y.value.swapaxes(1, 2), y.bound.swapaxes(1, 2)))}
 
-    def round_down():
-        extent = H // stride, W // stride
+    def with_extent(*extent):
         start = (
             max(0, (extent[0] - 1) * stride + R - H) // 2,
             max(0, (extent[1] - 1) * stride + S - W) // 2,
@@ -64,14 +68,32 @@ def make_mistakes(x, w, stride):
         unwritten = np.full(K * P * Q - y.value.size, np.nan)
         return {2: Expected(np.concatenate((y.value, unwritten)), np.concatenate((y.bound, unwritten)))}
 
-    yield Mistake("P and Q were rounded down", round_down)
+    size = "P and Q are H / stride and W / stride, rounded up: add stride - 1 before `//`."
+    yield Mistake("P and Q were rounded down", lambda: with_extent(H // stride, W // stride), size)
+    unpadded = max(0, (H - R) // stride + 1), max(0, (W - S) // stride + 1)
+    yield Mistake("P and Q were those without padding", lambda: with_extent(*unpadded), size)
     yield mistake("the extra zero were above", (1 + max(0, rows)) // 2, left)
+    yield mistake("the extra zeros were above and on the left", (1 + max(0, rows)) // 2, (1 + max(0, columns)) // 2)
     yield mistake("top were R // 2 and left S // 2", R // 2, S // 2)
     yield mistake("top were (R - 1) // 2 and left (S - 1) // 2", (R - 1) // 2, (S - 1) // 2)
-    yield mistake("top could be negative", rows // 2, left)
+    not_negative = "Where the windows do not reach the end of the image, no zeros are needed: take `max(0, ...)`."
+    yield mistake("top could be negative", rows // 2, left, not_negative)
+    yield mistake("top and left could be negative", rows // 2, columns // 2, not_negative)
     yield mistake("left did not depend on the stride", top, max(0, Q - 1 + S - W) // 2)
-    yield mistake("the stride were 1 down the rows", top, left, 1)
-    yield Mistake("y were stored by columns", store_by_columns)
+    yield mistake("all zeros were above and on the left", max(0, rows), max(0, columns))
+    further = max(0, rows + stride) // 2, max(0, columns + stride) // 2
+    last = (
+        "The last windows begin (P - 1) * stride below and (Q - 1) * stride right of the first, not P and Q times that."
+    )
+    yield mistake("there were one more row and column of windows", *further, last)
+    yield mistake(
+        "top and left were exchanged", left, top, "`top` follows from P, R and H, and `left` from Q, S and W."
+    )
+    across = max(0, (Q - 1) * stride + R - W) // 2
+    yield mistake("R stood for S in left", top, across, "`left` follows from Q, S and W: a filter has S columns.")
+    strides = "The first row of a window is p times the stride, minus `top`."
+    yield mistake("the stride were 1 down the rows", top, left, strides, 1)
+    yield Mistake("y were stored by columns", store_by_columns, "y is stored row by row: q counts fastest, then p.")
 
 
 def flatten(y):

@@ -21,16 +21,28 @@ def make_launch(rng, jobs, longest, blocks):
     tiles[rng.integers(jobs)] = longest
     begins = rng.integers(1, 4) + np.concatenate([[0], np.cumsum(tiles)])  # the tiles before belong to no job
     total, width = int(tiles.sum()), CONSUMERS * COLUMNS
-    A = random_matrix(rng, int(begins[-1]) * ROWS, width) - np.float32(2)  # so that some jobs are below zero everywhere
+    A = random_matrix(rng, int(begins[-1] + 1) * ROWS, width) - np.float32(
+        2
+    )  # so that some jobs are below zero everywhere
     A *= np.float32(10 ** rng.uniform(-1, 3))
     is_swizzled = np.arange(len(A))[:, None] % ROWS * 4 ^ np.arange(width)  # column at which an element is stored
 
     def expect_largest(A=A, skipped=0, first=-np.inf):
-        """Expect the largest of `first` and the columns of each job, without its `skipped` last tiles."""
+        """Expect the largest of `first` and the columns of each job, which ends `skipped` tiles early."""
         ends = np.maximum(begins[1:] - skipped, begins[:-1])
         parts = (A[begin * ROWS : end * ROWS] for begin, end in zip(begins[:-1], ends, strict=True))
         largest = np.array([part.max(0, initial=first) for part in parts], float)
         return {2: Expected(largest, np.zeros_like(largest))}
+
+    def expect_running():
+        (largest,) = expect_largest().values()
+        running = [np.max(largest.value[job % blocks : job + 1 : blocks], 0) for job in range(jobs)]
+        return {2: Expected(np.array(running), largest.bound)}
+
+    def rows_of_tiles():
+        """Return A with each tile replaced by 8 rows that begin at the tile's number."""
+        tile, row = np.divmod(np.arange(len(A)), ROWS)
+        return A[tile + row]
 
     return Launch(
         label=f"{count_text(jobs, 'job')} of up to {count_text(longest, 'tile')}, {count_text(blocks, 'block')}",
@@ -66,10 +78,41 @@ def make_launch(rng, jobs, longest, blocks):
             ),
         ),
         mistakes=(
-            Mistake("the last tile of each job were left out", lambda: expect_largest(skipped=1)),
-            Mistake("0 were in every job", lambda: expect_largest(first=0)),
-            Mistake("rows were not swizzled", lambda: expect_largest(np.take_along_axis(A, is_swizzled, 1))),
-            Mistake("both boxes were the left one", lambda: expect_largest(np.tile(A[:, :COLUMNS], CONSUMERS))),
+            Mistake(
+                "the last tile of each job were left out",
+                lambda: expect_largest(skipped=1),
+                "A job's tiles end before begins[job + 1]: give `range` both ends, in producer and consumers.",
+            ),
+            Mistake(
+                "each job had the tile after it, too",
+                lambda: expect_largest(skipped=-1),
+                "Tile begins[job + 1] is the next job's: let the loops of producer and consumers end before it.",
+            ),
+            Mistake(
+                "0 were in every job",
+                lambda: expect_largest(first=0),
+                "Begin the maximum of each job at -np.inf: all numbers may be below 0.",
+            ),
+            Mistake(
+                "rows were not swizzled",
+                lambda: expect_largest(np.take_along_axis(A, is_swizzled, 1)),
+                "Read the column of a tile at `at(row, column)`, where TMA has stored it.",
+            ),
+            Mistake(
+                "both boxes were the left one",
+                lambda: expect_largest(np.tile(A[:, :COLUMNS], CONSUMERS)),
+                "In the `tma_load` of the producer, the column at which a box begins follows the box.",
+            ),
+            Mistake(
+                "each job held the jobs that its block had before",
+                expect_running,
+                "Begin the maximum anew for each job, inside the loop over the jobs.",
+            ),
+            Mistake(
+                "tile n began in row n of A",
+                lambda: expect_largest(rows_of_tiles()),
+                "A tile has 8 rows: in `tma_load`, its first row is 8 times its number.",
+            ),
         ),
     )
 

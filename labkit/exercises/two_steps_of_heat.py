@@ -36,6 +36,7 @@ def make_launch(rng, H, W, sign):
             results.append(Expected(expected.value, bound))
         return results
 
+    whole, around = _simulate_heat(t, rate, (UNDISTURBED, UNDISTURBED)), ((HALO, 0), (HALO, 0))
     grid = grid_for((W, H), (TILE_W, TILE_H))
     loads = int(np.prod(grid)) * (TILE_H + 2 * HALO) * (TILE_W + 2 * HALO)
     last_pixels = last_block_size(H, TILE_H) * last_block_size(W, TILE_W)  # of the last block, without its halo
@@ -43,7 +44,7 @@ def make_launch(rng, H, W, sign):
     return Launch(
         label=f"t {H} x {W}, blocks of {TILE_W} x {TILE_H}",
         args=(t, unwritten_array((H, W)), rate),
-        outputs={1: _simulate_heat(t, rate, (UNDISTURBED, UNDISTURBED))},
+        outputs={1: whole},
         grid=grid,
         block=(TILE_W, TILE_H),
         budgets=(
@@ -54,8 +55,41 @@ def make_launch(rng, H, W, sign):
         duties=(shared_among_threads(last_pixels, most_per_thread=2, counter=LOADING_THREADS),),
         dependences=(uses_tile,) * (min(H, W) > 2 * TILE_H),
         mistakes=(
-            Mistake("there were only one step", lambda: {1: _simulate_heat(t, rate, (UNDISTURBED,))}),
-            Mistake("the first step heated what is around the plate", lambda: {1: _simulate_wider_plate(t, rate)}),
+            Mistake(
+                "there were only one step",
+                lambda: {1: _simulate_heat(t, rate, (UNDISTURBED,))},
+                "Let the first step store what it heated in the tile from which the second step takes all elements.",
+            ),
+            Mistake(
+                "the first step heated what is around the plate",
+                lambda: {1: _simulate_wider_plate(t, rate)},
+                "After the first step, store 0 for each element of the tile that is outside of the plate.",
+            ),
+            Mistake(
+                "nothing were subtracted in a step",
+                lambda: _expect_nearly(_heat(_heat(t, rate, subtracted=0), rate, subtracted=0), t),
+                "In both steps, subtract 4 times the element itself from the sum of its neighbours.",
+            ),
+            Mistake(
+                "the rate of one of both steps were 1",
+                lambda: _expect_nearly(_heat(_heat(t, rate), 1), t),
+                "Multiply by `rate` in both steps.",
+            ),
+            Mistake(
+                "the second step added to the temperature before the first",
+                lambda: _expect_nearly(_heat(_heat(t, rate), rate) - _heat(t, rate) + t, t),
+                "In the second step, take the element itself from the first step's results, as its neighbours.",
+            ),
+            Mistake(
+                "around the plate it were as warm as at its edge",
+                lambda: _expect_nearly(_heat(_heat(np.pad(t, 1, "edge"), rate)[1:-1, 1:-1], rate), t),
+                "Fill the tile with 0 where it is outside of the plate.",
+            ),
+            Mistake(
+                "the tiles began at a block's first output",
+                lambda: {1: Expected(np.pad(whole.value[HALO:, HALO:], around, constant_values=np.nan), whole.bound)},
+                "A tile begins 2 rows above and 2 columns left of its outputs: subtract 2 from `top` and `left`.",
+            ),
         ),
     )
 
@@ -64,6 +98,16 @@ def _simulate_wider_plate(t, rate):
     """Simulate two steps on a plate with a rim that is 0 before the first."""
     expected = _simulate_heat(np.pad(t, HALO), rate, (UNDISTURBED, UNDISTURBED))
     return Expected(*(array[HALO:-HALO, HALO:-HALO] for array in (expected.value, expected.bound)))
+
+
+def _heat(t, rate, subtracted=4):
+    """Return the plate after a step."""
+    return t + rate * (_add_neighbours(t, t) - subtracted * t)
+
+
+def _expect_nearly(value, t):
+    """Expect a value that a mistake makes of a plate."""
+    return {1: Expected(value, np.full(t.shape, 1000 * EPS * np.abs(t).max()))}
 
 
 def _simulate_heat(t, rate, steps):

@@ -195,7 +195,8 @@ class Chunk:
             rest = [s for s in spinning[1:] if s.line != first.line or not s.w.is_lane]
             other = next(iter([*waiting, *rest]), None)
             waiter, line, reason = (other.waiting_thread(), other.line, other.reason()) if other else (None, None, "")
-            log.deadlock(first.line, first.waiting_thread(), waiter, line, first.reason(), reason)
+            cure = first.cure([other] if other else [])
+            log.deadlock(first.line, first.waiting_thread(), waiter, line, first.reason(), reason, cure)
             raise Deadlock
         for slot in np.flatnonzero((self.state == WAITING).any(axis=1)):
             self._mismatch(slot)
@@ -472,3 +473,11 @@ class _Set:
     def reason(self):
         """Return what that lane waits for, where it is known."""
         return self.w.waits_for.reason(int(np.argmax(self.w.active(self.mask)))) if self.w.waits_for else ""
+
+    def cure(self, others):
+        """Return a sentence on how to end that lane's wait and those of other sets, where it is known."""
+        if not hasattr(self.w.waits_for, "cure"):
+            return ""
+        waits = [(s.w.waits_for, int(np.argmax(s.w.active(s.mask)))) for s in (self, *others)]
+        (wait, lane), *rest = waits
+        return wait.cure(self.w.launch.source.tree, lane, rest)

@@ -51,7 +51,7 @@ class WarpSet:
         self.warp_clock = np.zeros(len(rows), np.int64)
         self.exited = False
         self.work = 0.0, 0.0  # work of a lane on CUDA cores so far: operations, and exp2
-        self.waits_for = None  # what an instruction waits for; its method `reason` says so
+        self.waits_for = None  # what an instruction waits for; its methods `reason` and, if it has it, `cure` tell
         self.kept = {}  # state that instructions and checks keep of these warps, by its kind
         self.expanded_lanes = {}  # `ExpandedLanes` for accesses of many elements by some lanes
         self._instances = {}  # `instance_base`, by array

@@ -349,3 +349,10 @@ def test_a_function_without_a_return_is_told_so():
     forgotten = cell("when-does-it-pay").replace("return -(-cost", "batch = -(-cost")
     verdict = check("when-does-it-pay", function("when-does-it-pay", forgotten))
     assert "The function returns nothing: end it with `return`" in verdict.message
+
+
+def test_a_line_that_reads_an_output_which_holds_nothing_yet_is_named():
+    source = cell("alpha-and-beta")
+    start = source.index("        if beta == 0:")
+    kernel = function("alpha-and-beta", source[:start] + "        C[row, col] = alpha * total + beta * C[row, col]\n")
+    assert "Line 22 reads C: leave that out where its factor is 0" in check("alpha-and-beta", kernel, seed=1).message

@@ -7,6 +7,7 @@ as a write after others' reads, since a GPU may write at once.
 `w` is the warp set that calls, `mask` its lanes (None: all, False: none), `site` the number of an access in the source.
 """
 
+import ast
 from dataclasses import dataclass
 
 import numpy as np
@@ -135,7 +136,9 @@ def _begin(w, mask, width_bytes, valid, target, source):
             w, site, tile, mask, flat + i, ~w.all_lanes, memory.equal_with_nan(values[i].take(last), values[i])
         )
     places = (flat[lanes][:, None] + np.arange(elements)).reshape(-1)
-    number = tile.in_flight.begin(Operation(site, "the copy", CURE), places, w, np.flatnonzero(lanes))
+    number = tile.in_flight.begin(
+        Operation(site, "the copy", CURE, explain=_explain_wait), places, w, np.flatnonzero(lanes)
+    )
     _groups(w).begin(_PendingCopy(site, number, tile, flat, values, source=pending_read), lanes)
 
 
@@ -189,6 +192,48 @@ def wait(w, mask, pending):
             copy.source.end(lanes)
         for i, value in enumerate(copy.values):
             memory.deliver_write(w, copy.site, copy.array, lanes, copy.flat + i, value)
+
+
+def _explain_wait(w, array, element, beginner):
+    """Return a sentence on the wait that left the copy to an element in flight; "" if there was none."""
+    groups = _groups(w)
+    for copy, lanes, group in reversed(groups.running):
+        found = lanes & (copy.flat <= element) & (element < copy.flat + len(copy.values))
+        found &= (w.block == beginner[0]) & (w.thread == beginner[1])
+        if copy.array is array and found.any():
+            lane = int(np.argmax(found))
+            return _explain_groups(w.launch.source.tree, groups.newer_at_last_wait(int(group[lane]), lane))
+    return ""
+
+
+def _explain_groups(kernel, waited):
+    if waited is None:
+        return ""
+    newer, pending = waited
+    if newer < 0:
+        return (
+            "The copy began after its thread's last wait. If the element that it replaces is meant, add a stage to the "
+            "ring; if its own is meant, wait before the access."
+        )
+    calls = [n for n in ast.walk(kernel) if isinstance(n, ast.Call)]
+    waits = [n.lineno for n in calls if ast.unparse(n.func).endswith("cp_async_wait")]
+    branches = [n for n in ast.walk(kernel) if isinstance(n, ast.If)]
+    in_branch = [n.lineno for branch in branches for n in ast.walk(branch) if n in calls and _is_commit(n)]
+    if in_branch:
+        return (
+            f"Close a group in every iteration, even an empty one: `ptx.cp_async_commit()` in line {in_branch[0]} is "
+            "inside an `if`, so a wait that counts groups leaves older copies in flight."
+        )
+    where = f"In line {waits[0]}, `ptx.cp_async_wait`" if len(waits) == 1 else "The last `ptx.cp_async_wait`"
+    left = f"{pending} group{'s' * (pending != 1)}"
+    return (
+        f"{where} leaves {left} in flight, and this copy's had {newer} newer: leave at most {newer}, then let all wait "
+        "at `cuda.syncthreads()`."
+    )
+
+
+def _is_commit(call):
+    return ast.unparse(call.func).endswith("cp_async_commit")
 
 
 def _groups(w) -> Groups:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from labkit.ptx.finding import log_error
+from labkit.ptx.mbarriers.wait_cures import cure_of_count
 from labkit.simulator.errors import KernelError
 
 
@@ -70,7 +71,8 @@ def note_unfinished_copy(launch, barriers, number, copy_site):
         "nobody waits for the copy that this line begins, and the block's shared memory is gone while it is in flight: "
         "it can spoil that of the next block"
     )
-    cure = f"Wait for it with `ptx.mbarrier_wait` on {_name(barriers, number)} before the block ends."
+    cure = cure_of_count(launch.source.tree)
+    cure = cure or f"Wait for it with `ptx.mbarrier_wait` on {_name(barriers, number)} before the block ends."
     key = ("in-flight", site.line, site.column, "end")
     log_error(launch.log, key, site, "in-flight", what, cure, array=site.array)
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from labkit.ptx.clusters import on_lanes as clusters
 from labkit.ptx.mbarriers import findings
+from labkit.ptx.mbarriers.wait_cures import cure_of_waits
 from labkit.ptx.translation import emit_call
 from labkit.simulator import memory
 from labkit.simulator.family import Family
@@ -203,6 +204,11 @@ class Waiting:
     def reason(self, lane: int) -> str:
         """Return what the wait of a lane lacks."""
         return findings.describe_missing(self.barriers, int(self.numbers[lane]), int(self.parity[lane]))
+
+    def cure(self, kernel, lane: int, others) -> str:
+        """Return a sentence on how to end the waits of a lane and of others, (wait, lane); "" if nothing shows it."""
+        waits = [(self, lane), *((wait, at) for wait, at in others if isinstance(wait, Waiting))]
+        return cure_of_waits(kernel, [(w.barriers, int(w.numbers[at]), int(w.parity[at])) for w, at in waits])
 
 
 def find_barriers(w, site, array, mask, index, block_offset=0):

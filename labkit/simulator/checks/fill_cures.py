@@ -33,8 +33,8 @@ def cure_unwritten(launch, site, array) -> str:
     guarded = [(line, test) for line in stores if (test := _guard_of(launch.source.tree, line))]
     if guarded:
         line, test = guarded[0]
-        stored = f"let every element that line {site.line} reads be stored"
-        return f"Line {line} stores only where `{test}`: {stored}; {NOTHING}."
+        every = f"let every element that line {site.line} reads be stored"
+        return f"Line {line} stores only where `{test}`: {every}; {NOTHING}."
     if stores:
         return f"Let line {min(stores)} store every element that line {site.line} reads; {NOTHING}."
     code = ""

@@ -188,7 +188,8 @@ class Log:
             cure = CURE_OF_A_RING
             what = f"begins a copy to {element} before {earlier} there in an earlier iteration has arrived"
         else:
-            cure = operation.cure
+            explained = operation.explain(w, array, int(flat[lane]), beginner) if operation.explain else ""
+            cure = explained or operation.cure
             what = (
                 f"{_verb(site)} {element} before {earlier} in line {begun.line} "
                 f"{'has read it' if operation.reads else 'has arrived there'}"
@@ -356,7 +357,7 @@ class Log:
         )
         self._add_wait(key, message, line, (waiter, absent), remedy=cure)
 
-    def deadlock(self, line, stuck, other=None, other_line=None, reason="", other_reason=""):
+    def deadlock(self, line, stuck, other=None, other_line=None, reason="", other_reason="", known_cure=""):
         """Note that `stuck` waits at `line` forever, for `reason`, and `other`, if any, at `other_line`."""
         key = ("deadlock", line)
         if self.count_repeat(key):
@@ -369,9 +370,11 @@ class Log:
             other_waiter = self.thread(*other)
             also = f". Meanwhile {self.name(other_waiter)} waits at line {other_line}{other_reason}"
             threads = (waiter, other_waiter)
+        ends = f". {known_cure}" if known_cure else f"; {cure}"
+        cure = known_cure or cure
         message = (
             f"Deadlock: {self.name(waiter)} waits at line {line}{reason}{also}. No thread that still runs can "
-            f"end the wait. On a GPU this launch would hang; {cure}"
+            f"end the wait. On a GPU this launch would hang{ends}"
         )
         self._add_wait(key, message, line, threads, other_line=other_line, remedy=cure)
 

@@ -5,6 +5,7 @@ or reads holds the operation's number, and an access to such an element is a fin
 kernel that uses such instructions (`Program.is_asynchronous`), an argument only where the kernel writes to it.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -24,6 +25,7 @@ class Operation:
     cure: str  # a sentence that says how to wait for it
     reads: bool = False  # it only reads the memory, so that others may read it too
     is_atomic: bool = False  # it changes each element at once, so that atomics may change it too
+    explain: Callable[..., str] | None = None  # returns a better cure for (warp set, element, thread), or ""
 
 
 @dataclass
@@ -62,7 +64,7 @@ class InFlight:
         per_lane = len(flat) // len(lanes)
         cells = self._cells
         if self._overtakes_copy(operation, flat):
-            operation = replace(operation, cure=CURE_OF_A_RING)
+            operation = replace(operation, cure=CURE_OF_A_RING, explain=None)
         cells.operations.append(operation)
         number = len(cells.operations) - 1
         cells.busy += len(flat)

@@ -195,13 +195,18 @@ class Race:
                         f"`if {ast.unparse(ast.BinOp(number, ast.Mod(), ast.Constant(threads)))} == 0:`, or use "
                         "`cuda.atomic`."
                     )
-        computed = [o for o in origins if not ast.unparse(o.value).startswith("cuda.")]
+        axes = subscript.slice.elts if isinstance(subscript.slice, ast.Tuple) else [subscript.slice]
+        alone = {axis.id for axis in axes if isinstance(axis, ast.Name)}  # their values are the same in both threads
+        computed = [o for o in origins if o.name in alone and not ast.unparse(o.value).startswith("cuda.")]
         if computed:
             last = max(computed, key=lambda origin: origin.line)
             return (
                 f"Both have the same `{last.name}`: let line {last.line}, `{last.text}`, give each thread another, or "
                 "use `cuda.atomic`."
             )
+        if origins:
+            index = ", ".join(map(ast.unparse, axes))
+            return f"The index `{index}` is the same in both: let it give each thread its own, or use `cuda.atomic`."
         return "Give each thread an element of its own, or use `cuda.atomic`."
 
     def _beside_atomic(self) -> Site | None:

@@ -94,7 +94,10 @@ class Operators(Float64Advice):
                 if sign == "^"
                 else "; convert one side first, for instance with `int32(...)`"
             )
-            self.fail(node, f"`{sign}` does not work between {describe(left.type)} and {describe(right.type)}{cure}")
+            kinds = describe(left.type), describe(right.type)
+            if "None" in kinds:
+                cure = "; a function without `return` gives None: let it return its result"
+            self.fail(node, f"`{sign}` does not work between {kinds[0]} and {kinds[1]}{cure}")
         result, (a, b) = resolved
         if isinstance(result, types.Integer):  # NumPy would make float64 of int64 and uint64
             a = b = result

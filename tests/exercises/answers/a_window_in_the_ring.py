@@ -106,6 +106,45 @@ VARIANTS = (
         mistake=_ROW_LEFT_OUT,
     ),
     Answer("windows of two columns", "result", (("for j in range(3)", "for j in range(2)"),), mistake=_COLUMN_LEFT_OUT),
+    Answer(
+        "one maximum for all rows",
+        "result",
+        (
+            ("            highest = np.float32(-np.inf)\n", ""),
+            (
+                "    for row in range(rows):\n",
+                "    highest = np.float32(-np.inf)\n    for row in range(rows):\n",
+            ),
+        ),
+        mistake="each window held those above it, too",
+    ),
+    Answer(
+        "the row that is read is copied",
+        "result",
+        (("x, (row + AHEAD, col), 4", "x, (row, col), 4"),),
+        mistake="each row from the third on were a copy of the row two above",
+    ),
+    Answer(
+        "blocks as far apart as they have threads",
+        "unwritten",
+        (("cuda.blockIdx.x * (WIDTH - 2)", "cuda.blockIdx.x * WIDTH"),),
+        mistake="blocks began WIDTH columns apart, and wrote two columns less",
+    ),
+    Answer(
+        "a row too late begun",
+        "unwritten",
+        (("row >= 2 and", "row > 2 and"),),
+        mistake="the first row of y were left out",
+    ),
+    Answer(
+        "sums",
+        "result",
+        (
+            ("highest = max(highest, ring[(row - i) % STAGES, t + j])", "highest += ring[(row - i) % STAGES, t + j]"),
+            ("np.float32(-np.inf)", "np.float32(0)"),
+        ),
+        mistake="the elements of each window were added",
+    ),
     Answer("from zero", "result", (("np.float32(-np.inf)", "np.float32(0)"),), mistake=_FROM_ZERO),
     Answer("rows of the stages", "in-flight", ((_READ, "ring[i, t + j]"),)),
     Answer("columns past the last", "bounds", ((" and col < columns - 2", ""),)),

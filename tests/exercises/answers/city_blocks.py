@@ -57,6 +57,49 @@ VARIANTS = (
         (("sums[i, j] += abs", "sums[i, j] = abs"),),
         mistake="only the last term were kept",
     ),
+    Answer(
+        "sums set to zero for each tile",
+        "result",
+        (
+            ("    for i in range(TM):\n        for j in range(TN):\n            sums[i, j] = zero\n", ""),
+            (
+                "        for k in range(BK):\n",
+                "        for i in range(TM):\n            for j in range(TN):\n                sums[i, j] = zero\n"
+                "        for k in range(BK):\n",
+            ),
+        ),
+        mistake="only the last tile's terms were kept",
+    ),
+    Answer(
+        "seven coordinates of eight",
+        "result",
+        (("for k in range(BK)", "for k in range(BK - 1)"),),
+        mistake="the last coordinate of each tile were left out",
+    ),
+    Answer(
+        "neighbours read, points apart stored",
+        "result",
+        (
+            ("X_tile[y + i * rows, k]", "X_tile[y * TM + i, k]"),
+            ("Y_tile[x + j * columns, k]", "Y_tile[x * TN + j, k]"),
+        ),
+        mistake="a thread's points were neighbours in the tiles, but not in D",
+    ),
+    Answer(
+        "points of X as far apart as they are many",
+        "result",
+        (("X_tile[y + i * rows, k]", "X_tile[y + i * TM, k]"),),
+        mistake="a thread's points of X were TM apart in the tile, but not in D",
+    ),
+    Answer(
+        "x and y exchanged in the tiles",
+        "result",
+        (
+            ("X_tile[y + i * rows, k]", "X_tile[x + i * columns, k]"),
+            ("Y_tile[x + j * columns, k]", "Y_tile[y + j * rows, k]"),
+        ),
+        mistake="points of X were taken by `x`, and those of Y by `y`",
+    ),
     Answer("sums of one thread, places of another", "result", (("top + y + i * rows", "top + y * TM + i"),)),
     Answer(
         "the greatest difference",

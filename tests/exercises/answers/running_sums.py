@@ -121,6 +121,62 @@ VARIANTS = (
         ),
         mistake="the ones of each two neighbours in B were exchanged",
     ),
+    Answer(
+        "ones that are whole numbers",
+        "result",
+        (
+            ("low0 = np.uint32(0x3C00)", "low0 = np.uint32(1)"),
+            ("high0 = np.uint32(0x3C000000)", "high0 = np.uint32(0x10000)"),
+            ("low1 = np.uint32(0x3C00)", "low1 = np.uint32(1)"),
+            ("high1 = np.uint32(0x3C000000)", "high1 = np.uint32(0x10000)"),
+        ),
+        mistake="ones were the whole number 1",
+    ),
+    Answer(
+        "g and t exchanged",
+        "result",
+        (
+            ("n = half * 8 + g", "n = half * 8 + t"),
+            ("if 2 * t <= n", "if 2 * g <= n"),
+            ("if 2 * t + 1 <= n", "if 2 * g + 1 <= n"),
+            ("if 2 * t + 8 <= n", "if 2 * g + 8 <= n"),
+            ("if 2 * t + 9 <= n", "if 2 * g + 9 <= n"),
+        ),
+        mistake="g and t were exchanged in B",
+    ),
+    Answer(
+        "ones in the lower half alone",
+        "result",
+        (
+            ("high0 = np.uint32(0x3C000000)", "high0 = np.uint32(0x3C00)"),
+            ("high1 = np.uint32(0x3C000000)", "high1 = np.uint32(0x3C00)"),
+        ),
+        mistake="all ones of B were in the lower halves of its words",
+    ),
+    Answer(
+        "the first word of B twice",
+        "result",
+        (("if 2 * t + 8 <= n", "if 2 * t <= n"), ("if 2 * t + 9 <= n", "if 2 * t + 1 <= n")),
+        mistake="the second word of B were the first again",
+    ),
+    Answer(
+        "A's words side by side",
+        "result",
+        (("X[top + g, t + 4]", "X[top + g, t + 1]"), ("X[top + g + 8, t + 4]", "X[top + g + 8, t + 1]")),
+        mistake="a2 and a3 were the words after a0 and a1",
+    ),
+    Answer(
+        "sums stored four columns apart",
+        "result",
+        (("half * 8 + 2 * t + i % 2", "half * 8 + t + i % 2 * 4"),),
+        mistake="sums i of a lane were 4 columns apart",
+    ),
+    Answer(
+        "sums stored with row and column exchanged",
+        "result",
+        (("row = top + g + i // 2 * 8", "row = top + g + i % 2 * 8"), ("2 * t + i % 2", "2 * t + i // 2")),
+        mistake="rows and columns of a lane's sums were exchanged",
+    ),
     Answer("sums of eight", "result", (("n = half * 8 + g", "n = g"),), mistake="columns 8 to 15 were 0 to 7 again"),
     Answer(
         "B's words side by side",

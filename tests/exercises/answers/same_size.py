@@ -46,6 +46,43 @@ VARIANTS = (
         mistake="P and Q were rounded down",
     ),
     Answer(
+        "no zeros in the size of y",
+        "unwritten",
+        ((_SIZES, "P, Q = (H - R) // stride + 1, (W - S) // stride + 1"),),
+        mistake="P and Q were those without padding",
+    ),
+    Answer(
+        "both odd zeros in front",
+        "result",
+        ((_TOP, f"(1 + {_TOP[:-5]}) // 2"), (_LEFT, f"(1 + {_LEFT[:-5]}) // 2")),
+        mistake="the extra zeros were above and on the left",
+    ),
+    Answer(
+        "fewer zeros than none, twice",
+        "result",
+        ((_TOP, "((P - 1) * stride + R - H) // 2"), (_LEFT, "((Q - 1) * stride + S - W) // 2")),
+        mistake="top and left could be negative",
+    ),
+    Answer(
+        "all zeros in front",
+        "result",
+        ((_TOP, _TOP[:-5]), (_LEFT, _LEFT[:-5])),
+        mistake="all zeros were above and on the left",
+    ),
+    Answer(
+        "one window more",
+        "result",
+        (("(P - 1) * stride + R", "P * stride + R"), ("(Q - 1) * stride + S", "Q * stride + S")),
+        mistake="there were one more row and column of windows",
+    ),
+    Answer(
+        "top for left",
+        "result",
+        (("top = " + _TOP, "left = " + _TOP), ("left = " + _LEFT, "top = " + _LEFT)),
+        mistake="top and left were exchanged",
+    ),
+    Answer("rows for columns", "result", ((_LEFT, _LEFT.replace("S", "R")),), mistake="R stood for S in left"),
+    Answer(
         "half the filter in front",
         "result",
         ((_TOP, "R // 2"), (_LEFT, "S // 2")),

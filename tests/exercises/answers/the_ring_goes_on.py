@@ -88,7 +88,21 @@ VARIANTS = (
         (("A_map, (tile * 8, box * 32)", "A_map, (tile * 8, 0)"),),
         mistake="both boxes were the left one",
     ),
-    Answer("neighbouring tiles", "result", (("(tile * 8, box", "(tile, box"),)),
+    Answer(
+        "neighbouring tiles",
+        "result",
+        (("(tile * 8, box", "(tile, box"),),
+        mistake="tile n began in row n of A",
+    ),
+    Answer(
+        "a tile too many",
+        "result",
+        (
+            (_PRODUCER, _PRODUCER.replace("begins[job + 1]", "begins[job + 1] + 1")),
+            (_CONSUMER_LOOP, _CONSUMER_LOOP.replace("begins[job + 1]", "begins[job + 1] + 1")),
+        ),
+        mistake="each job had the tile after it, too",
+    ),
     Answer(
         "one maximum for all jobs",
         "result",
@@ -98,6 +112,7 @@ VARIANTS = (
                 _CONSUMER[4:] + "        for job in range(cuda.blockIdx.x, jobs, cuda.gridDim.x):\n",
             ),
         ),
+        mistake="each job held the jobs that its block had before",
     ),
     Answer(
         "jobs without tiles are left out",

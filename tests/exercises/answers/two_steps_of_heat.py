@@ -252,6 +252,50 @@ VARIANTS = (
         mistake="there were only one step",
     ),
     Answer(
+        "nothing subtracted",
+        "result",
+        (
+            ("rate * (around - np.float32(4) * now[r, c])", "rate * around"),
+            ("rate * (around - np.float32(4) * soon[r, c])", "rate * around"),
+        ),
+        mistake="nothing were subtracted in a step",
+    ),
+    Answer(
+        "no rate in the second step",
+        "result",
+        (("rate * (around - np.float32(4) * soon[r, c])", "(around - np.float32(4) * soon[r, c])"),),
+        mistake="the rate of one of both steps were 1",
+    ),
+    Answer(
+        "no rate in the first step",
+        "result",
+        (("rate * (around - np.float32(4) * now[r, c])", "(around - np.float32(4) * now[r, c])"),),
+        mistake="the rate of one of both steps were 1",
+    ),
+    Answer(
+        "added to the temperature before",
+        "result",
+        (("= soon[r, c] + rate", "= now[r, c] + rate"),),
+        mistake="the second step added to the temperature before the first",
+    ),
+    Answer(
+        "the edge goes on",
+        "result",
+        (
+            (
+                "t[row, col] if 0 <= row < H and 0 <= col < W else zero",
+                "t[min(max(row, 0), H - 1), min(max(col, 0), W - 1)]",
+            ),
+        ),
+        mistake="around the plate it were as warm as at its edge",
+    ),
+    Answer(
+        "tiles without a halo above and left",
+        "unwritten",
+        (("cuda.blockIdx.y * HIGH - 2, cuda.blockIdx.x * WIDE - 2", "cuda.blockIdx.y * HIGH, cuda.blockIdx.x * WIDE"),),
+        mistake="the tiles began at a block's first output",
+    ),
+    Answer(
         "a rate of its own",
         "result",
         (("later[row, col] = soon[r, c] + rate", "later[row, col] = soon[r, c] + abs(rate)"),),

@@ -127,7 +127,52 @@ VARIANTS = (
     Answer("C without a guard", "bounds", (("            if row < M and col < N:\n", "            if row < M:\n"),)),
     Answer("a row too many of the upper half", "bounds", (("if top + g < M:", "if top + g <= M:"),)),
     Answer("a row too many of the lower half", "bounds", ((GUARDED_A, GUARDED_A.replace("<", "<=")),)),
-    Answer("one product of the four", "result", (("sums, (j, 0), (a0", "sums, (0, 0), (a0"),)),
+    Answer(
+        "one product of the four",
+        "result",
+        (("sums, (j, 0), (a0", "sums, (0, 0), (a0"),),
+        mistake="all four `mma` added to the sums of the first",
+    ),
+    Answer(
+        "the same rows of B four times",
+        "result",
+        (
+            (
+                "b0, b1 = B[left + j * 8 + g, k + t], B[left + j * 8 + g, k + t + 4]",
+                "b0, b1 = B[left + g, k + t], B[left + g, k + t + 4]",
+            ),
+            (GUARDED_B, "            if left + g < N:\n"),
+        ),
+        mistake="the four `mma` multiplied the same rows of B",
+    ),
+    Answer(
+        "sums stored with row and column exchanged",
+        "result",
+        (("g + n // 2 * 8", "g + n % 2 * 8"), ("2 * t + n % 2", "2 * t + n // 2")),
+        mistake="rows and columns of a lane's sums were exchanged",
+    ),
+    Answer(
+        "sums set to zero in each step",
+        "result",
+        (
+            ("    for j in range(4):\n        for n in range(4):\n            sums[j, n] = 0\n", ""),
+            (
+                "            b0 = b1 = zero\n",
+                "            for n in range(4):\n                sums[j, n] = 0\n            b0 = b1 = zero\n",
+            ),
+        ),
+        mistake="only the last 16 of K were multiplied",
+    ),
+    Answer(
+        "all second words one beside the first",
+        "result",
+        (
+            ("B[left + j * 8 + g, k + t + 4]", "B[left + j * 8 + g, k + t + 1]"),
+            ("A[top + g, k + t + 4]", "A[top + g, k + t + 1]"),
+            ("A[top + g + 8, k + t + 4]", "A[top + g + 8, k + t + 1]"),
+        ),
+        mistake="the second words of A and B were those after the first",
+    ),
     Answer("the lower sums one row further down", "race", (("n // 2 * 8", "n // 2"),)),
     Answer("the columns of B in pairs", "result", (("B[left + j * 8 + g, k + t],", "B[left + j * 8 + t, k + t],"),)),
     Answer("a length of the book's", "result", (("range(0, A.shape[1], 8)", "range(0, 24, 8)"),)),

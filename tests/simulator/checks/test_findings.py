@@ -857,7 +857,10 @@ def test_a_tile_smaller_than_its_block_is_to_be_made_larger():
 RACES = {
     "s[0] = t": ("either value can be the one that stays", "Give each thread an element of its own"),
     "s[t // 32] = t": ("either value can be the one that stays", "let one of them store, `if t % 32 == 0:`"),
-    "i = t * t\n    s[i % 9] = t": ("either value can be the one that stays", "Both have the same `i`: let line"),
+    "i = t * t\n    s[i % 9] = t": (
+        "either value can be the one that stays",
+        "The index `i % 9` is the same in both: let it",
+    ),
     "x[64 * b + t] = 1\n    x[64 * b + 63 - t] = 2": (
         "either value can be the one that stays",
         "check the index in both",
