@@ -4,6 +4,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 _OTHER_OPERATOR = {
     ast.Lt: ast.LtE,
@@ -44,7 +45,7 @@ def mutations(source: str) -> Iterator[Mutation]:
                 put(parent, field, place, node)
 
 
-def slots(function):
+def slots(function: ast.AST) -> Iterator[tuple[Any, str, int | None, Any]]:
     """Every expression and statement of the body, and where it hangs."""
     for parent in ast.walk(function):
         for field, value in ast.iter_fields(parent):

@@ -3,6 +3,7 @@
 import ast
 from collections import defaultdict
 from collections.abc import Iterator
+from typing import Any
 from contextlib import contextmanager
 
 from labkit.checking.changes import LIKELY, POSSIBLE, UNLIKELY, Change
@@ -89,7 +90,8 @@ def _add_unused(function, statement):
 def _add_loop_variable(function, statement):
     """Add the variable of a loop around a line that does not use it to an index."""
     loops = [node for node in ast.walk(function) if isinstance(node, ast.For) and isinstance(node.target, ast.Name)]
-    for variable in [loop.target.id for loop in loops if statement in ast.walk(loop)]:
+    targets: list[Any] = [loop.target for loop in loops if statement in ast.walk(loop)]
+    for variable in [target.id for target in targets]:
         found = _loads(statement)
         names = dict.fromkeys(slot[3].id for slot in found)
         for name in names if variable not in names else ():
@@ -101,7 +103,7 @@ def _add_loop_variable(function, statement):
 
 def _rename(function, statement):
     """Take another of the names that were set together, wherever a line reads one."""
-    assigned = [node.targets[0] for node in ast.walk(function) if isinstance(node, ast.Assign)]
+    assigned: list[Any] = [node.targets[0] for node in ast.walk(function) if isinstance(node, ast.Assign)]
     groups = [[n.id for n in target.elts if isinstance(n, ast.Name)] for target in assigned if _is_tuple(target)]
     found = _loads(statement)
     for name in dict.fromkeys(slot[3].id for slot in found):

@@ -100,7 +100,7 @@ def make_launch(rng, count):
     return Questions(label, tuple((call,) for call in calls), find_mistake)
 
 
-def normalise(call: Call) -> tuple:
+def normalise(call: Call) -> Call:
     """Return what a choice depends on, written in one way."""
     stride = call.stride if isinstance(call.stride, tuple) else (call.stride,) * 2
     padding = call.padding if isinstance(call.padding, tuple) else (call.padding,) * 4
