@@ -3,8 +3,8 @@
 import ast
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any
 from contextlib import contextmanager
+from typing import Any
 
 from labkit.checking.changes import LIKELY, POSSIBLE, UNLIKELY, Change
 from labkit.checking.mutants import put, slots
