@@ -25,7 +25,7 @@ OF_LEAVING = "unwritten", "shuffle", "mask", "barrier"
 OF_INDICES = "bounds", "unwritten"
 OFF_FOCUS = {"race": 1, **dict.fromkeys(OF_INDICES, 4)}  # ranks, of a line that makes no index of the fault's
 MOST_TRIES = 700
-MOST_S = 8.0  # of computing
+MOST_S = 6.0  # of computing
 
 
 def find_repair(

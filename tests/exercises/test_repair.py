@@ -28,6 +28,12 @@ SLIPS = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def enough_time(monkeypatch):
+    """Give a busy machine the time that a search takes."""
+    monkeypatch.setattr(repair, "MOST_S", 60)
+
+
 def judged(id, text, repairs=True):
     rules = exercise(id)
     kernel = defined(id, text, f"<{id}, repaired>")[rules.function]
@@ -90,13 +96,6 @@ REPEATED = [
 ]
 
 
-@pytest.fixture
-def enough_time(monkeypatch):
-    """Give a busy machine the time that a search takes."""
-    monkeypatch.setattr(repair, "MOST_S", 60)
-
-
-@pytest.mark.usefixtures("enough_time")
 @pytest.mark.parametrize(
     ("id", "right", "wrong", "said"), REPEATED, ids=[f"{id} {wrong}" for id, _, wrong, _ in REPEATED]
 )
