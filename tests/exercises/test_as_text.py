@@ -29,9 +29,9 @@ def judged(monkeypatch):
     """The functions that are judged."""
     kernels, judge = [], exercises.judge
 
-    def counted(rules, kernel, seed):
+    def counted(rules, kernel, seed, **options):
         kernels.append(kernel)
-        return judge(rules, kernel, seed)
+        return judge(rules, kernel, seed, **options)
 
     monkeypatch.setattr(exercises, "judge", counted)
     return kernels

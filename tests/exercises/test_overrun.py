@@ -7,12 +7,6 @@ from labkit.exercises import check
 
 SUMS = "        x, y = X[row, col], Y[row, col]\n        xy += x * y\n        xx += x * x\n        yy += y * y\n"
 CASES = {
-    "a store in a loop": (
-        "write-the-tiled-matmul",
-        "    if row < M and col < N:\n        C[row, col] = total",
-        "        if row < M and col < N:\n            C[row, col] = total",
-        "It is the same in each round of the loop in line 14: store it once, after that loop.",
-    ),
     "an element that is loaded in two places": (
         "once-through-memory",
         SUMS,
