@@ -72,6 +72,7 @@ EXERCISE = Exercise(
         ((1,), Above(48), (1,), (1.0,), (37.0,)),
         (Above(48), (2, 5, 7), Above(64), (37.0,), (-41.0,)),
         (range(17, 32, 2), range(33, 48, 2), range(17, 32, 2), (0.0,), (0.1, -0.001)),
+        ((2, 19), (3, 33), (5, 21), (0.0,), (0.0,)),  # zeros are to be stored all the same
         ((2, 19), (3, 33), (0,), (-1.25,), (1e-7,)),  # a sum of no products, and a beta that only seems to be 0
     ),
 )

@@ -19,11 +19,14 @@ POINTS = (
 
 def make_launch(rng, M, N, K, unit=1.0):
     """Coordinates are whole multiples of `unit`, a power of two: sums are exact."""
-    X, Y = (np.float32(unit) * rng.integers(-99, 100, (points, K)).astype(np.float32) for points in (M, N))
+    lowest = -99 if unit == 1 else 0  # infinite squares and products, but no differences of them
+    X, Y = (np.float32(unit) * rng.integers(lowest, 100, (points, K)).astype(np.float32) for points in (M, N))
     differences = X[:, None].astype(float) - Y
 
     def expect_sums(terms):
-        return {2: Expected(terms.sum(2), EPS * np.abs(terms).sum(2))}
+        with np.errstate(over="ignore"):  # what is too large for float32 is infinite there
+            terms = terms.astype(np.float32).astype(float)
+            return {2: Expected(terms.sum(2), EPS * np.abs(terms).sum(2))}
 
     exact = np.abs(differences).sum(2)
     rows, columns = np.indices((M, N))

@@ -76,5 +76,10 @@ EXERCISE = Exercise(
     function="double",
     make_launch=make_launch,
     sizes=((1024, 64), (1000, 64)),  # elements, threads per block
-    random_sizes=((range(1101, 2000, 2), range(96, 257, 32)), ((1, 3, 7, 31), (64,)), (Above(2000), (32, 128))),
+    random_sizes=(
+        (range(1101, 2000, 2), range(96, 257, 32)),
+        ((1, 3, 7, 31), (64,)),
+        (Above(2000), (32, 128)),
+        ((65_537, 65_599), (256,)),
+    ),
 )

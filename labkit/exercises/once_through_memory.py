@@ -75,5 +75,5 @@ EXERCISE = Exercise(
     function="three_sums",
     make_launch=make_launch,
     sizes=((5, 96), (12, 77)),  # rows, columns
-    random_sizes=((range(7, 20, 2), range(101, 200, 2)), ((1,), Above(200)), (Above(20), (1, 2, 31)), ((3, 5), (0,))),
+    random_sizes=((range(7, 20, 2), range(101, 200, 2)), ((1,), Above(1024)), (Above(20), (1, 2, 31)), ((3, 5), (0,))),
 )

@@ -20,7 +20,8 @@ EXERCISE = Exercise(
     random_sizes=(
         (range(601, 640, 2), range(49, 56), range(15, 24, 2)),
         (range(9, 12), range(49, 56), range(601, 640, 2)),
-        (Above(640), (1, 2, 3), (1, 5, 7)),
+        (Above(640), (1,), (5, 7)),
+        ((19, 23), (2, 3), (1,)),
         ((1,), Above(56), Above(640)),
         ((2, 3), (5, 41), (0,)),  # sums of no products
     ),

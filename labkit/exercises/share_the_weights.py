@@ -72,6 +72,7 @@ EXERCISE = Exercise(
         (range(11, 16), range(81, 120, 2), (24, 48)),
         ((1,), Above(120), (72,)),
         (Above(16), (1, 2, 31), Above(72, 24)),
+        ((2, 3), (33, 41), (73, 79, 83)),  # no batch of 8 to 16 divides these
     ),
     constants=("BATCH",),
 )

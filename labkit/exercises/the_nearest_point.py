@@ -3,7 +3,7 @@
 import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Dependence, Exercise, Launch, Mistake, unwritten_array
-from labkit.checking.budget import BARRIERS
+from labkit.checking.budget import BARRIERS, SHARED_BYTES
 from labkit.exercises.problems import EPS, grid_for, one_thread_per_element
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import SHARED_LOADS
@@ -13,12 +13,13 @@ TILE = 64
 BEGIN = "Begin with a number above all distances, such as infinity."
 OF_TILE = "A thread loads the point `start + t` of Q, where `t` is its number in the block."
 NEAREST, FARTHEST = 30, 99  # coordinates of Q, so that a ghost at the origin is nearer to some of P
-FAR_OFF = (6e8, -6e8, 1e8, -1e8, 1e7, -1e7, 1e6, -1e6, 1e5, -1e5)  # coordinates of P
+FAR_OFF = (1e9, -1e9, 6e8, -6e8, 1e8, -1e8, 1e7, -1e7, 1e6, -1e6, 1e5, -1e5)  # coordinates of P
 
 
-def make_launch(rng, M, N, away=0):
+def make_launch(rng, M, N, *away):
     Q = (rng.integers(NEAREST, FARTHEST + 1, (2, N)) * rng.choice((-1, 1), (2, N))).astype(np.float32)
-    Q += np.array([[away], [-away]], np.float32)
+    if away:
+        Q += np.array(away, np.float32)[:, None]
     P = rng.integers(-FARTHEST, FARTHEST + 1, (2, M)).astype(np.float32)
     close = rng.random(M) < 0.5
     P[:, close] = Q[:, rng.integers(N, size=close.sum())] + rng.integers(-2, 3, (2, close.sum()))
@@ -57,7 +58,7 @@ def make_launch(rng, M, N, away=0):
         return {2: Expected(right.value[first], right.bound[first])}
 
     return Launch(
-        label=f"{count_text(M, 'point')}, the nearest of {N}" + (f" around ({away}, -{away})" if away else ""),
+        label=f"{count_text(M, 'point')}, the nearest of {N}" + (f" around {away}" if away else ""),
         args=(P, Q, unwritten_array((M,))),
         outputs={2: expected(Q)},
         grid=grid_for((M,), (TILE,)),
@@ -71,6 +72,7 @@ def make_launch(rng, M, N, away=0):
                 "Let the loop go on by a whole tile, and read the points of Q from the tile.",
             ),
             Budget(BARRIERS, 2 * blocks * tiles, "two per tile of each block, before it is used and after"),
+            Budget(SHARED_BYTES, 2 * TILE * 4, "TILE points of two coordinates"),
             NO_FLOAT64,
         ),
         duties=(one_thread_per_element((M,), (TILE,)),),
@@ -80,7 +82,8 @@ def make_launch(rng, M, N, away=0):
                 "take the points of Q from the tile in shared memory",
                 lambda disturbed: [expected(disturbed.disturb(SHARED_LOADS, Q))],
             ),
-        ),
+        )
+        * (not away),  # a disturbed point may be farther away than any that is allowed
         mistakes=(
             Mistake(
                 "the origin were a point of Q",
@@ -132,6 +135,8 @@ EXERCISE = Exercise(
         (range(65, 127), range(65, 127)),
         ((1, 2), Above(192)),
         (Above(150), (1, 3, 63)),
-        ((70, 90), (65, 67), (30_000,)),  # what is far away for other points is near here; squares lose digits
+        # what is far away for other points is near here; squares lose digits
+        ((70, 90), (65, 67), (30_000,), (-30_000,)),
+        ((70, 90), (65, 67), (-999_999_000,), (-999_999_000,)),  # some points of P are at the other end of the range
     ),
 )

@@ -20,6 +20,7 @@ EXERCISE = Exercise(
         (range(13, 30, 2), range(11, 30, 2), range(11, 30, 2)),
         ((1,), Above(30), (1, 2, 3)),
         (Above(30), (2, 5, 7), Above(30)),
+        ((2, 3), (1,), Above(1024)),
         ((2, 3), (5, 7), (0,)),  # sums of no products
     ),
     machine="cpu",

@@ -19,6 +19,8 @@ CASES = (  # rows, columns, bits of a weight, bits of an input or output, ridge 
     (589, 591, 8, 16, 295),
 )
 
+MOST_WEIGHTS = 10**10  # so that quotients of floats are exact enough, too
+
 
 def make_launch(rng, count):
     """Ask for the cases above (count 0), or for this many random ones."""
@@ -160,7 +162,7 @@ def draw_layer(rng):
     left = 16 * columns - ridge * bits  # an input pays if rows times this is more than ridge * bits * columns
     if left > 0 and rng.integers(3) == 0:
         rows = ridge * bits * columns // left + int(rng.integers(0, 3))
-    return max(rows, 1), columns, weight_bits, bits, ridge
+    return max(min(rows, MOST_WEIGHTS // columns), 1), columns, weight_bits, bits, ridge
 
 
 EXERCISE = Exercise(

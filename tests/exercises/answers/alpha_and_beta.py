@@ -95,6 +95,10 @@ WRONG = (
     wrong("the longest sum that is published", ("range(0, K, TILE)", "range(0, min(K, 64), TILE)")),
     wrong("a tiny beta taken for 0", ("if beta == 0:", "if abs(beta) < np.float32(1e-6):")),
     wrong("nothing where K is 0", ("    if row < M and col < N:", "    if row < M and col < N and K > 0:")),
+    wrong(
+        "nothing stored where both are 0",
+        ("    if row < M and col < N:", "    if row < M and col < N and (alpha != 0 or beta != 0):"),
+    ),
 )
 
 SHORTCUTS = (

@@ -130,6 +130,7 @@ WRONG = (
         "zeros left out",
         ("            out[i] = value + value", "            if value != 0:\n                out[i] = value + value"),
     ),
+    wrong("an index of 16 bits", ("        if i < x.size", "        if i < min(x.size, 65536)")),
 )
 
 SHORTCUTS = (

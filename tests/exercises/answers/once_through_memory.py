@@ -134,6 +134,7 @@ WRONG = (
         "nothing where x is 0",
         ("        xy += x * y\n", "        if x == 0:\n            continue\n        xy += x * y\n"),
     ),
+    wrong("the first 512 columns", ("range(lane, X.shape[1], 32)", "range(lane, min(X.shape[1], 512), 32)")),
 )
 
 SHORTCUTS = (

@@ -53,6 +53,10 @@ WRONG = (
     wrong("the columns that are published", ("    N = B.shape[1]", "    N = min(B.shape[1], 56)")),
     wrong("at least two rows", ("for i in range(M):\n        for k", "for i in range(max(M, 2)):\n        for k")),
     wrong("nothing stored where K is 0", ("            C[i, j] = 0", "            C[i, j] = C[i, j] if K == 0 else 0")),
+    wrong(
+        "the last product of a single column",
+        ("C[i, j] += A[k, i] * B[k, j]", "C[i, j] = A[k, i] * B[k, j] + (C[i, j] if N > 1 else 0)"),
+    ),
 )
 
 SHORTCUTS = (shortcut("whole arrays", cell="@njit\ndef reordered(A, B, C):\n    C[:] = A.T @ B\n"),)

@@ -52,6 +52,7 @@ WRONG = (
             "        a = A[row, col]\n        if a != 0:\n            C[row, col] = a + B[row, col]",
         ),
     ),
+    wrong("at most 4,096 rows", ("row < C.shape[0]", "row < min(C.shape[0], 4096)")),
 )
 
 SHORTCUTS = (

@@ -46,6 +46,18 @@ RIGHT = (
 WRONG = (
     wrong("the inputs that are published", ("range(0, inputs, BATCH)", "range(0, min(inputs, 72), BATCH)")),
     wrong("the columns that are published", ("range(lane, A.shape[1], 32)", "range(lane, min(A.shape[1], 120), 32)")),
+    wrong(
+        "batches that are always full",
+        (
+            "            for b in range(min(BATCH, inputs - first)):\n                totals",
+            "            for b in range(BATCH):\n                totals",
+        ),
+        (
+            "for b in range(min(BATCH, inputs - first)):\n            total =",
+            "for b in range(BATCH):\n            total =",
+        ),
+    ),
+    wrong("no batch that is not full", ("range(0, inputs, BATCH)", "range(0, inputs - BATCH + 1, BATCH)")),
 )
 
 SHORTCUTS = (

@@ -161,7 +161,7 @@ VARIANTS = (
 )
 
 RIGHT = (
-    right("a number that is far enough", ("np.float32(np.inf)", "np.float32(1e18)")),
+    right("a number that is far enough", ("np.float32(np.inf)", "np.float32(1e19)")),
     right(
         "an if for the minimum",
         (
@@ -216,6 +216,27 @@ WRONG = (
 """,
         ),
     ),
+    wrong("a minimum that begins at a million million million", ("    best = far", "    best = np.float32(1e18)")),
+    wrong(
+        "twice the greatest coordinate is far enough",
+        ("    far = np.float32(np.inf)\n    best = far", "    far = np.float32(2e9)\n    best = np.float32(np.inf)"),
+    ),
 )
 
-SHORTCUTS = (shortcut("points by shuffles", *_instead(_BY_SHUFFLES)),)
+SHORTCUTS = (
+    shortcut("points by shuffles", *_instead(_BY_SHUFFLES)),
+    shortcut(
+        "tiles of 128 points",
+        ("TILE = 64\n", "TILE = 64\nTWICE = 2 * TILE\n"),
+        ("shared.array((2, TILE)", "shared.array((2, TWICE)"),
+        ("range(0, N, TILE)", "range(0, N, TWICE)"),
+        (
+            _LOADS,
+            """        for n in range(t, TWICE, TILE):
+            tile[0, n] = Q[0, start + n] if start + n < N else far
+            tile[1, n] = Q[1, start + n] if start + n < N else far
+""",
+        ),
+        ("for j in range(TILE)", "for j in range(TWICE)"),
+    ),
+)

@@ -53,6 +53,7 @@ WRONG = (
         "nothing stored where K is 0",
         ("            C[i, j] = total", "            if A.shape[1]:\n                C[i, j] = total"),
     ),
+    wrong("at most 1,024 products", ("range(A.shape[1])", "range(min(A.shape[1], 1024))")),
 )
 
 SHORTCUTS = (

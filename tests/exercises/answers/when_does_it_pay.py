@@ -86,6 +86,7 @@ RIGHT = (
         ("ridge * bits * (", "ridge * bits / 8 * ("),
         ("cost = ridge * weight_bits *", "cost = ridge * weight_bits / 8 *"),
     ),
+    right("a quotient of floats", ("-(-cost // gain)", "int(cost / gain) + (cost % gain > 0)")),
     right("an if", (_RETURN, "    if gain <= 0:\n        return None\n    return (cost + gain - 1) // gain")),
     right(
         "by `divmod`",

@@ -156,6 +156,7 @@ WRONG = (
         "nothing where x is 0",
         ("        out[i] = a * x[i] + y[i]", "        if x[i] != 0:\n            out[i] = a * x[i] + y[i]"),
     ),
+    wrong("an index of 16 bits", ("i = cuda.grid(1)", "i = cuda.grid(1) % 65536")),
 )
 
 SHORTCUTS = (
