@@ -34,7 +34,8 @@ FUNCTIONS = {
     )
 }
 METHODS = {
-    *("add", "append", "copy", "count", "endswith", "extend", "get", "index", "insert", "items", "join", "keys"),
+    *("add", "append", "bit_length", "copy", "count", "endswith", "extend", "get", "index", "insert", "items", "join"),
+    "keys",
     *("lower", "pop", "remove", "reverse", "setdefault", "sort", "split", "startswith", "strip", "update", "upper"),
     "values",
 }

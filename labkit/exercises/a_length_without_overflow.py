@@ -9,6 +9,7 @@ from labkit.ladder import Expected
 
 WARP = 32
 SCALES = -28, 34  # powers of ten
+TINY = 2e-37
 EXPONENTS = -36, 36  # of rows that span the whole range of float32
 LEAST = 1e-37
 GREAT = 2.5e38  # a length near the largest number of float32
@@ -26,6 +27,7 @@ def make_launch(rng, rows, columns):
     X[rng.random(rows) < 0.2] = 0
     if rows > 5:
         X[rows // 2] = normal[rows // 2] / np.linalg.norm(normal[rows // 2]) * np.float64(GREAT)
+        X[0] = TINY * normal[0]
     X = np.where(np.abs(X) < LEAST, 0, X).astype(np.float32)
     length = np.sqrt((X.astype(float) ** 2).sum(1))
 

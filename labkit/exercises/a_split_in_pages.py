@@ -119,7 +119,13 @@ EXERCISE = Exercise(
     points=4,
     function="decode",
     make_launch=make_launch,
-    sizes=((1, 64, True), (2, 77, True), (5, 200, False), (3, 1, False)),  # sequences, longest, whether all are as long
+    sizes=(
+        (1, 64, True),
+        (2, 77, True),
+        (5, 200, False),
+        (3, 1, False),
+        (1, 65, True),
+    ),  # sequences, longest, whether all are as long
     random_sizes=(
         (range(3, 8), range(65, 190, 3), (False,)),
         ((1,), Above(200), (True,)),

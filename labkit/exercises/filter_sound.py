@@ -85,6 +85,7 @@ EXERCISE = Exercise(
         (5, 3, 9, 37, 2),
         (33, 1, 16, 18, 3),
         (4, 1, 7, 10, 5),
+        (9, 3, 11, 5, 2),  # the last tile has one tap
         (18, 2, 41, 19, 43),  # samples that no tap meets; 41 times the float32 nearest to 1/41 is less than 1
     ),
     random_sizes=(

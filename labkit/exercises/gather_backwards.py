@@ -116,7 +116,7 @@ EXERCISE = Exercise(
         (3, 5, 3, 2, 7, 9, 1, 1),
         (4, 18, 2, 4, 9, 8, 2, 1),
         (2, 3, 3, 3, 8, 11, 3, 2),
-        (2, 2, 2, 1, 2, 41, 1, 0),  # 41 times the float32 nearest to 1/41 is less than 1
+        (11, 2, 3, 1, 3, 41, 1, 0),  # one row in the last tile; 41 times the float32 nearest to 1/41 is less than 1
     ),
     random_sizes=(
         (range(3, 8), range(3, 9), (2, 3), (3, 5), range(6, 11), range(7, 12), (1, 2), (1, 2)),

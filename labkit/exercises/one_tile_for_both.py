@@ -14,6 +14,7 @@ QUERIES, KEYS = 32, 16  # threads per block, keys per tile
 def make_launch(rng, queries, more_keys):
     keys = queries + more_keys
     Q, K = random_queries_and_keys(rng, queries, keys)
+    Q[-1, 0], Q[-1, -1] = 1, 0  # whose scores rise, so that its last key counts
     V = random_matrix(rng, keys, HEAD_DIM)
     row, key = np.arange(queries)[:, None], np.arange(keys)
     visible = key <= row + more_keys
@@ -113,6 +114,7 @@ EXERCISE = Exercise(
         (7, 4),
         (32, 160),
         (40, 37),
+        (40, 41),  # the last tile has one key
     ),
     random_sizes=((range(33, 70, 3), range(1, 40, 2)), ((1, 2, 33), Above(64)), (Above(48), (0, 1, 15))),
 )

@@ -59,6 +59,6 @@ EXERCISE = Exercise(
     points=3,
     function="overlap_save",
     make_launch=make_launch,
-    sizes=((100, 5), (31, 12), (9, 1), (3, 8), (40, T)),  # points of x, taps
+    sizes=((100, 5), (31, 12), (64, 1), (3, 8), (40, T)),  # points of x, taps
     random_sizes=((range(150, 260), (2, 3, 7, 10)), ((1, 2, 5, 40, 41), (15, 31, 32)), (Above(200), (6, 11, 17))),
 )

@@ -44,6 +44,7 @@ OTHER_PROBLEMS = (  # what may change, so that BASE becomes another problem
 OTHER_PAIRS = (  # pairs that differ in more than one field
     ({"x": (8, 16, 5, 5), "w": (32, 16, 3, 3)}, {"x": (32, 16, 3, 3), "w": (8, 16, 5, 5)}),  # x and w exchanged
     ({"w": (32, 16, 3, 5)}, {"x": (8, 12, 16, 16), "w": (32, 3, 5, 16), "layout": "NHWC"}),  # one problem, two layouts
+    ({"limit_bytes": 1, "gpu": "24 GB GPU"}, {"limit_bytes": 12, "gpu": "4 GB GPU"}),  # the same digits
 )
 STREAMS = 0, 1, 2, 7, 99, 2**20, 2**46 + 4096  # some are numbers, some addresses
 # A key might multiply a size by one of these, and add the next size.

@@ -9,10 +9,13 @@ from labkit.exercises.problems import EPS, MIN_NORMAL, random_matrix
 from labkit.ladder import Expected
 
 KEYS, QUERIES = 32, 8  # threads per block, queries per tile
+FAR = 250
 
 
 def make_launch(rng, queries, keys):
     Q, K = random_queries_and_keys(rng, queries, keys)
+    if 1 < queries <= keys:  # a score that query 0 does not see, and whose exponential overflows
+        Q[0], K[-1, 2] = np.eye(HEAD_DIM)[2] / 2, FAR
     V, dO = random_matrix(rng, keys, HEAD_DIM), random_matrix(rng, queries, HEAD_DIM)
     visible = np.arange(keys) <= np.arange(queries)[:, None] + keys - queries
     scores = np.where(visible, Q.astype(float) @ K.T, -np.inf)

@@ -9,6 +9,7 @@ from labkit.ladder import Expected
 
 BLOCK, WARP = (64,), 32
 MAX_LOGIT = 1e4
+MAX_SUM = float(np.finfo(np.float32).max)
 SMALL_SHARE = -12.5  # a logit whose exponential counts only together with others
 
 
@@ -22,6 +23,10 @@ def make_launch(rng, rows, columns):
     if columns > 5 and rows > 5:  # one logit of 0, and many far below it
         x[:, columns // 2], masked[:, columns // 2] = SMALL_SHARE, False
         x[rows // 2, columns // 2] = 0
+        masked[:, :2] = False
+        x[:, 0] = rng.uniform(-MAX_LOGIT, 1 - MAX_LOGIT, rows)  # no logit is near the largest of other columns
+        x[:, 1] = 0  # relative to the first of these, the exponentials add up to infinity
+        x[0, 1] = -np.log(1.2 * MAX_SUM / (rows - 1))
     x[masked] = -np.inf
     all_masked = masked.all(0)
     col_max = np.where(all_masked, 0, x.max(0)).astype(float)

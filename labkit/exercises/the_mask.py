@@ -9,6 +9,7 @@ from labkit.ladder import Expected
 
 WARP = 32
 MAX_LOGIT = 1e4
+MAX_SUM = float(np.finfo(np.float32).max)
 MASKED_SHARE = 0.3  # of the logits that are minus infinity
 
 
@@ -20,6 +21,8 @@ def make_launch(rng, queries, keys):
     count = np.clip(rows + keys - queries + 1, 0, None)  # allowed logits per row
     finite_column = (rng.random((queries, 1)) * count).astype(int)  # one logit per row stays finite
     S[(rng.random(S.shape) < MASKED_SHARE) & (columns != finite_column)] = -np.inf
+    if keys > 2 * WARP:  # relative to a lane's first logit, the exponentials of a row add up to infinity
+        S[-1] = np.where(columns < WARP, 0, np.log(1.2 * MAX_SUM / (keys - WARP)))
     allowed = columns < count
     S[~allowed] = np.where(rng.random(S.shape) < 0.5, np.inf, 2 * MAX_LOGIT)[~allowed]
     logits = np.where(allowed, S.astype(float), -np.inf)

@@ -9,6 +9,7 @@ from labkit.table import count_text
 
 BLOCK = 8, 4
 B_T = np.array([[1, -1, 0], [0, 1, 0], [0, -1, 1]])
+G = np.array([[1, 0], [1, 1], [0, 1]])
 A_T = np.array([[1, 1, 0], [0, 1, 1]])
 
 
@@ -48,6 +49,11 @@ def make_launch(rng, channels, P, Q):
                 "Loop over all channels.",
             ),
             Mistake(
+                "16 products were made, of the corners of U",
+                lambda: {2: expect(x, transform_taps(U), P, Q)},
+                "Multiply U itself, and recover no taps.",
+            ),
+            Mistake(
                 "only the columns of a tile were transformed",
                 lambda: {2: expect(x, U, P, Q, across=np.eye(3))},
                 "Transform the rows of the result, too.",
@@ -59,6 +65,11 @@ def make_launch(rng, channels, P, Q):
             ),
         ),
     )
+
+
+def transform_taps(U):
+    """Transform the corners of U, which are the taps of a filter that belongs to U."""
+    return G @ U[:, ::2, ::2] @ G.T
 
 
 def expect(x, U, P, Q, down=B_T, across=B_T):

@@ -62,6 +62,8 @@ EXERCISE = Exercise(
         (3, 5, 3, 2, 1, 4, 2),
         (1, 1, 2, 7, 5, 3, 3),
         (2, 2, 5, 11, 2, 1, 1),  # 55 times the float32 nearest to 1/55 is less than 1
+        (1, 328, 1, 2, 2, 1, 1),  # so with 328 and 41; and more than a byte counts
+        (1, 1, 2, 41, 2, 41, 1),
     ),  # N, C, P, Q, R, S, stride
     random_sizes=(
         ((2, 3), range(3, 7), range(3, 8), range(4, 9), (2, 3), (3, 4, 5), (1, 2)),

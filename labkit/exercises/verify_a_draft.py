@@ -97,6 +97,6 @@ EXERCISE = Exercise(
     points=4,
     function="verify",
     make_launch=make_launch,
-    sizes=((70, 5), (96, 3), (40, 37), (1, 1)),  # keys, queries
+    sizes=((70, 5), (96, 3), (65, 4), (40, 37), (1, 1)),  # keys, queries
     random_sizes=((range(33, 120, 3), range(2, 9)), (Above(96), (1, 2, 5)), ((1, 2, 33, 64), Above(37))),
 )

@@ -242,6 +242,11 @@ def length(X, result):
 )
 
 WRONG = (
+    wrong(
+        "only what is above 1e-30",
+        ("if size > scale:", "if size > scale and size > np.float32(1e-30):"),
+        ("elif size > np.float32(0):", "elif size > np.float32(1e-30):"),
+    ),
     wrong("a length below 1e38", ("largest * sqrt(total)", "sqrt(largest * total) * sqrt(largest)")),
     wrong("the columns that are published", ("range(lane, X.shape[1], 32)", "range(lane, min(X.shape[1], 200), 32)")),
     wrong("whole warps of columns", ("range(lane, X.shape[1], 32)", "range(lane, X.shape[1] // 32 * 32, 32)")),

@@ -114,6 +114,10 @@ RIGHT = (
 
 WRONG = (
     wrong(
+        "no part with a single key",
+        ("part_max > np.float32(-np.inf)", "part_max > np.float32(-np.inf) and (part * KEYS + 1 != end or part == 0)"),
+    ),
+    wrong(
         "scores above -1,000",
         (
             "row_max, row_sum = np.float32(-np.inf), np.float32(0)",

@@ -2,6 +2,11 @@
 
 from . import Answer, right, shortcut, wrong
 
+_LOOP = """    rounds, length = 0, 1
+    while length < numbers:
+        rounds, length = rounds + 1, length * 2
+"""
+
 VARIANTS = (
     Answer(
         "a key too few",
@@ -50,6 +55,7 @@ def sort_by(numbers, lowest, highest, free_bytes, costs):
 )
 
 RIGHT = (
+    right("rounds by bits", (_LOOP, "    rounds = (numbers - 1).bit_length() if numbers else 0\n")),
     right(
         "rounds by halves",
         (
@@ -79,6 +85,7 @@ RIGHT = (
 )
 
 WRONG = (
+    wrong("rounds by the bits of the number itself", (_LOOP, "    rounds = numbers.bit_length()\n")),
     wrong("four bytes of change", ("4 * keys <=", "4 * keys - 4 <=")),
     wrong("memory for numbers and keys", ("4 * keys <=", "4 * (keys + numbers) <=")),
     wrong("memory for two copies", ("4 * numbers <=", "8 * numbers <=")),

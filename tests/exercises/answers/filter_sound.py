@@ -118,6 +118,7 @@ RIGHT = (
 )
 
 WRONG = (
+    wrong("no tile with a single tap", ("range(0, C * L, TILE)", "range(0, max(C * L - 1, 1), TILE)")),
     wrong(
         "a rounded reciprocal",
         (_TAP, "c = int(np.float32(start + down) * (np.float32(1) / np.float32(L)))\n        l = start + down - c * L"),

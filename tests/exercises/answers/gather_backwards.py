@@ -85,6 +85,7 @@ RIGHT = (
 )
 
 WRONG = (
+    wrong("no tile with a single row", ("range(0, K * R * S, TILE)", "range(0, max(K * R * S - 1, 1), TILE)")),
     wrong(
         "a rounded reciprocal",
         ("h, col = hw // W, hw % W", "h = int(np.float32(hw) * (np.float32(1) / np.float32(W)))\n    col = hw - h * W"),

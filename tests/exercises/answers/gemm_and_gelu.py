@@ -235,6 +235,7 @@ RIGHT = (
 )
 
 WRONG = (
+    wrong("no step with a single column of A", ("(K + TILE - 1) // TILE", "max((K + TILE - 2) // TILE, 1)")),
     wrong(
         "the longest sum that is published",
         ("steps = (K + TILE - 1) // TILE", "steps = (min(K, 96) + TILE - 1) // TILE"),

@@ -165,6 +165,7 @@ RIGHT = (
 )
 
 WRONG = (
+    wrong("no tile with a single key", ("range(0, keys, KEYS)", "range(0, max(keys - 1, 1), KEYS)")),
     wrong("scores above -1,000", ("row_max, row_sum = np.float32(-np.inf)", "row_max, row_sum = np.float32(-1000)")),
     wrong("the keys that are published", ("range(0, keys, KEYS)", "range(0, min(keys, 192), KEYS)")),
     wrong(

@@ -86,6 +86,11 @@ RIGHT = (
 )
 
 WRONG = (
+    wrong(
+        "two taps at least",
+        ("cuda.threadIdx.x, w.size\n", "cuda.threadIdx.x, max(w.size, 2)\n"),
+        ("w[t] if t < S", "w[t] if t < w.size"),
+    ),
     wrong("the taps that are published", ("taps[t] = w[t] if t < S", "taps[t] = w[t] if t < min(S, 12)")),
     wrong("fewer taps than a tile has points", ("taps[t] = w[t] if t < S", "taps[t] = w[t] if t < min(S, T - 1)")),
     wrong("at least two taps", ("t, S = cuda.threadIdx.x, w.size", "t, S = cuda.threadIdx.x, max(w.size, 2)")),

@@ -72,6 +72,7 @@ RIGHT = (
 )
 
 WRONG = (
+    wrong("the limit run together with the GPU", ("call.limit_bytes, call.gpu", "f'{call.limit_bytes}{call.gpu}'")),
     wrong("a set", (_RETURNED, f"return frozenset((call.x, call.w, stride, padding, {_END}))")),
     wrong(
         "shapes in one order, without the layout",

@@ -123,6 +123,14 @@ RIGHT = (
 
 WRONG = (
     wrong(
+        "a mask that multiplies",
+        ("            if key <= top + i + keys - queries:\n", "            if lse_tile[i] > -np.inf:\n"),
+        (
+            "weight = exp(score - lse_tile[i])",
+            "weight = exp(score - lse_tile[i]) * np.float32(key <= top + i + keys - queries)",
+        ),
+    ),
+    wrong(
         "the keys that are published",
         ("queries, keys = Q.shape[0], K.shape[1]", "queries, keys = Q.shape[0], min(K.shape[1], 120)"),
     ),

@@ -132,6 +132,8 @@ VARIANTS = (
 )
 
 RIGHT = (
+    right("a maximum that moves by 20 at least", ("if value > maximum:", "if value > maximum + np.float32(20):")),
+    right("a maximum from the least logit on", ("np.float32(-3e38)", "np.float32(-10000)")),
     right("rescaled where it is worth it", ("if value > maximum:", "if value > maximum + np.float32(1):")),
     right("at least, not more", ("if value > maximum:", "if value >= maximum:")),
     right(
@@ -205,6 +207,13 @@ def log_sum_exp(x, result):
 )
 
 WRONG = (
+    wrong("a maximum that moves by 88 at least", ("if value > maximum:", "if value > maximum + np.float32(88):")),
+    wrong("a maximum from -9,500 on", ("np.float32(-3e38)", "np.float32(-9500)")),
+    wrong(
+        "only logits above -9,999",
+        ("if value > maximum:", "if value > maximum and value > np.float32(-9999):"),
+        ("else:\n                total", "elif value > np.float32(-9999):\n                total"),
+    ),
     wrong(
         "no small exponentials",
         ("            else:\n", "            elif value > maximum - np.float32(12):\n"),

@@ -155,6 +155,10 @@ def causal(S, P):
 
 WRONG = (
     wrong(
+        "a maximum that moves by 88 at least",
+        ("larger = max(maximum, value)", "larger = value if value > maximum + np.float32(88) else maximum"),
+    ),
+    wrong(
         "the queries that are published",
         ("    queries, keys = S.shape\n", "    queries, keys = S.shape\n    if row >= 60:\n        return\n"),
     ),

@@ -166,6 +166,7 @@ def with_sinks""",
 )
 
 WRONG = (
+    wrong("no tile with a single key", ("range(0, last + 1, KEYS)", "range(0, max(last, 1), KEYS)")),
     wrong("windows of up to 100", ("<= first - window:", "<= first - min(window, 100):")),
     wrong("the keys that are published", ("range(0, last + 1, KEYS)", "range(0, min(last, 160) + 1, KEYS)")),
     wrong("whole tiles of keys", ("range(0, last + 1, KEYS)", "range(0, last + 2 - KEYS, KEYS)")),

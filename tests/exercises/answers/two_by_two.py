@@ -77,7 +77,39 @@ _INSIDE = """                inside = top + i < x.shape[1] and left + j < x.shap
                 if inside:
                     d[i, j]"""
 
+_CORNERS = """
+@cuda.jit
+def two_by_two(x, U, y):
+    d = cuda.local.array((3, 3), np.float32)
+    half = cuda.local.array((3, 3), np.float32)
+    m = cuda.local.array((3, 3), np.float32)  # U
+    tile_x, tile_y = cuda.grid(2)
+    top, left = 2 * tile_y, 2 * tile_x
+    if top >= y.shape[0] or left >= y.shape[1]:
+        return
+    for i in range(2):
+        for j in range(2):
+            half[i, j] = 0
+    for c in range(x.shape[0]):
+        for i in range(3):
+            for j in range(3):
+                d[i, j] = 0
+                if top + i < x.shape[1] and left + j < x.shape[2]:
+                    d[i, j] = x[c, top + i, left + j]
+                m[i, j] = U[c, i, j]
+        for i in range(2):
+            for j in range(2):
+                half[i, j] += d[i, j] * m[0, 0] + d[i, j + 1] * m[0, 2]
+                half[i, j] += d[i + 1, j] * m[2, 0] + d[i + 1, j + 1] * m[2, 2]
+    for i in range(2):
+        if top + i < y.shape[0]:
+            y[top + i, left] = half[i, 0]
+            if left + 1 < y.shape[1]:
+                y[top + i, left + 1] = half[i, 1]
+"""
+
 VARIANTS = (
+    Answer("taps from the corners of U", "result", cell=_CORNERS, mistake="16 products were made, of the corners of U"),
     Answer(
         "the first row with the sign of the last",
         "result",

@@ -64,6 +64,19 @@ RIGHT = (
 
 WRONG = (
     wrong(
+        "a float32 reciprocal of C",
+        (
+            _TAPS,
+            "rs = int(np.float32(rsc) * (np.float32(1) / np.float32(C)))\n"
+            "        r, s, c = rs // S, rs % S, rsc - rs * C",
+        ),
+    ),
+    wrong(
+        "a float32 reciprocal of S",
+        (_TAPS, "rs, c = rsc // C, rsc % C\n        r = int(rs * (np.float32(1) / S))\n        s = rs - r * S"),
+    ),
+    wrong("a channel in a byte", ("rsc // C % S, rsc % C", "rsc // C % S, np.uint8(rsc % C)")),
+    wrong(
         "a rounded reciprocal",
         ("npq // (P * Q), npq", "int(np.float32(npq) * (np.float32(1) / np.float32(P * Q))), npq"),
     ),

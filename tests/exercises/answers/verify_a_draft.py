@@ -133,6 +133,10 @@ def verify(Q, K, V, O, lse):
 
 WRONG = (
     wrong(
+        "no part with a single key",
+        ("part_max > np.float32(-np.inf)", "part_max > np.float32(-np.inf) and (part * 32 + 1 != keys or keys == 1)"),
+    ),
+    wrong(
         "a maximum over keys that the query does not see",
         (
             "            score = np.float32(-np.inf)\n        part_max = score\n",
