@@ -91,12 +91,15 @@ def _list_changes(function, given, reason, line) -> list[Change]:
     read = [name for name in function.__code__.co_names if name in numbers]
     free = {name: numbers[name] for name in read if name not in given}
     changes = [*_change_constants(function, free, ast.unparse(tree)), *list_changes(tree, read, reason in OF_WAITS)]
-    changes += list_repeated_changes(tree)
+    changes += list_repeated_changes(tree, read)
     if ends := _ends_of_loops(tree):  # which a change may keep from their end
         changes = [change for change in changes if _ends_of_loops(ast.parse(change.text)) == ends]
     focus = find_index_lines(tree, line) if line and reason in OFF_FOCUS else set()
     nearer = OFF_FOCUS.get(reason, 0)
-    return sorted(changes, key=lambda change: change.rank - nearer * (change.line in focus) - (change.line == line))
+    first: dict[tuple, Change] = {}
+    for change in sorted(changes, key=lambda each: each.rank - nearer * (each.line in focus) - (each.line == line)):
+        first.setdefault((change.text, *change.constants.items()), change)
+    return list(first.values())
 
 
 def _ends_of_loops(tree: ast.AST) -> list[str]:
