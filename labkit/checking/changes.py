@@ -33,7 +33,8 @@ _SIMPLE = ast.Assign | ast.AugAssign | ast.Expr
 class Change:
     """A change of a function: its line, the sentence on what is wrong there, and the text with the change made.
 
-    `rank` is lower for likelier changes. `constants` are new values of names that the text's cell defines.
+    `rank` is lower for likelier changes. `constants` are new values of names that the text's cell defines. `helper`
+    names the function of the cell that is changed, if it is not the one that is judged.
     """
 
     rank: int
@@ -41,6 +42,7 @@ class Change:
     said: str
     text: str
     constants: dict[str, int] = field(default_factory=dict)
+    helper: str = ""
 
 
 def list_changes(function: ast.FunctionDef, constants: Collection[str], are_lines_first: bool) -> list[Change]:

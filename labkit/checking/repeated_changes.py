@@ -4,6 +4,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from itertools import combinations
 from typing import Any
 
 from labkit.checking.changes import LIKELY, MOST_CHARACTERS, POSSIBLE, UNLIKELY, Change
@@ -11,6 +12,7 @@ from labkit.checking.mutants import put, slots
 
 MOST_PLACES = 6  # of one change
 ZERO = "np.float32(0)"
+_LANES = "cuda.threadIdx.x", "cuda.threadIdx.x % 32", "cuda.laneid"
 _SIGNS = {ast.Add: "+", ast.Sub: "-"}
 _STATEMENTS = ast.Assign | ast.AugAssign
 
@@ -22,6 +24,7 @@ def list_repeated_changes(function: ast.FunctionDef, constants: Collection[str] 
     """
     sizes = _sizes(function, constants)
     yield from _decide_alike(function)
+    yield from _arrive_once(function)
     yield from _exchange_quotients(function)
     yield from _test_remainders(function)
     yield from _compare_otherwise(function)
@@ -265,8 +268,8 @@ def _of_a_thread(function):
 def _decide_alike(function):
     """Decide by a name that all threads of a block share whether they come to a barrier."""
     mine, alike = _of_a_thread(function)
-    barriers = [node.lineno for node in ast.walk(function) if isinstance(node, ast.Expr) and "syncthreads" in _text(node)]
-    for choice in [node for node in ast.walk(function) if isinstance(node, ast.If) and barriers]:
+    has_barrier = "syncthreads" in _text(function)
+    for choice in [node for node in ast.walk(function) if isinstance(node, ast.If) and has_barrier]:
         leaves = any(isinstance(node, ast.Continue | ast.Break | ast.Return) for node in ast.walk(choice))
         if not (leaves or "syncthreads" in _text(choice)):
             continue
@@ -353,7 +356,7 @@ def _move_starts(function):
             continue
         outer = getattr(parent, field)
         first = next((i for i, node in enumerate(loop.body) if not _is_start(node)), 0)
-        for begin, end in {(begin, end) for end in range(1, first + 1) for begin in range(end)}:
+        for begin, end in combinations(range(first + 1), 2):
             moved = loop.body[begin:end]
             said = f"{_lines(moved)} anew in each iteration of the loop of line {loop.lineno}: "
             said += f"move {'them' if _is_long(moved) else 'it'} before that loop."
@@ -394,7 +397,7 @@ def _set_names(statements):
 
 def _with_bodies(function, one, other, line, said):
     olds = [(owner, field, getattr(owner, field)) for owner, field, _ in (one, other)]
-    for owner, field, body in (one, other):
+    for owner, field, body in (other, one):
         setattr(owner, field, body or [ast.Pass()])
     text = _text(function)
     for owner, field, body in olds:
@@ -406,15 +409,15 @@ def _add_difference(function):
     """Add by how much one length is above another that was read with it and is never used."""
     loaded = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
     read = [line.targets[0] for line in _assignments(function) if _text(line.value).endswith(".shape")]
-    for sizes in [[n.id for n in target.elts if isinstance(n, ast.Name)] for target in read if _is_tuple(target)]:
-        for unused in [name for name in sizes if name not in loaded and name != "_"]:
-            for other in [name for name in sizes if name != unused]:
-                for slot in list(slots(function)):
-                    if isinstance(slot[3], ast.BinOp | ast.Name) and isinstance(slot[0], ast.Assign):
-                        for longer, shorter in ((other, unused), (unused, other)):
-                            new = _expression(f"{_text(slot[3])} + {longer} - {shorter}")
-                            said = f"`{unused}` is never used, and the two lengths may differ: write `{_text(new)}`."
-                            yield _change(function, LIKELY, slot[3].lineno, said, [(*slot, new)])
+    groups = [[n.id for n in target.elts if isinstance(n, ast.Name)] for target in read if _is_tuple(target)]
+    pairs = [(one, other) for group in groups for one in group for other in group if one != other]
+    values = [slot for slot in slots(function) if slot[1] == "value" and isinstance(slot[0], ast.Assign)]
+    for longer, shorter in pairs:
+        unused = next((name for name in (longer, shorter) if name not in loaded and name != "_"), None)
+        for slot in [slot for slot in values if isinstance(slot[3], ast.BinOp | ast.Name)] if unused else ():
+            new = _expression(f"{_text(slot[3])} + {longer} - {shorter}")
+            said = f"`{unused}` is never used, and the two lengths may differ: write `{_text(new)}`."
+            yield _change(function, LIKELY, slot[3].lineno, said, [(*slot, new)])
 
 
 def _turn_one_of_two(function):
@@ -460,9 +463,7 @@ def _write_float32(function):
         for name, value in _pairs(line)
         if isinstance(value, ast.Call) and _text(value.func) == "np.float32" and len(value.args) == 1
     }
-    inside = {
-        n for part in ast.walk(function) if isinstance(part, ast.Subscript | ast.Call) for n in ast.walk(part)
-    }
+    inside = {n for part in ast.walk(function) if isinstance(part, ast.Subscript | ast.Call) for n in ast.walk(part)}
     places = [
         (*slot, _expression(twins[_text(slot[3])]))
         for slot in slots(function)
@@ -470,8 +471,22 @@ def _write_float32(function):
         if _text(slot[3]) in twins
     ]
     if len(places) > 1:
-        lines = list(dict.fromkeys(str(slot[3].lineno) for slot in places))
-        names = list(dict.fromkeys(f"`{_text(slot[4])}` for `{_text(slot[3])}`" for slot in places))
+        lines = [str(line) for line in sorted({slot[3].lineno for slot in places})]
+        names = sorted({f"`{_text(slot[4])}` for `{_text(slot[3])}`" for slot in places})
         where = f"lines {', '.join(lines[:-1])} and {lines[-1]}" if len(lines) > 1 else "this line"
         said = f"whole numbers make float64 of float32: write {' and '.join(names)} in {where}."
-        yield _change(function, LIKELY, places[0][3].lineno, said, places)
+        yield _change(function, LIKELY, int(lines[0]), said, places)
+
+
+def _arrive_once(function):
+    """Let one lane of a warp arrive, after all of them."""
+    lanes = [name for line in _assignments(function) for name, value in _pairs(line) if _text(value) in _LANES]
+    for parent, field, place, node in list(slots(function)):
+        if isinstance(node, ast.Expr) and "mbarrier_arrive(" in _text(node) and lanes:
+            test = f"{lanes[0]} == 0"
+            body = [*getattr(parent, field)]
+            body[place : place + 1] = [ast.Expr(_expression("cuda.syncwarp()")), ast.If(_expression(test), [node], [])]
+            said = "all lanes of a warp arrive, and one is to do it when all are done: "
+            said += f"write `cuda.syncwarp()`, and arrive only `if {test}:`."
+            unchanged = parent, field, getattr(parent, field)
+            yield _with_bodies(function, (parent, field, body), unchanged, node.lineno, said)
