@@ -2,6 +2,7 @@
 
 import ast
 import re
+import textwrap
 
 import pytest
 from exercise_cells import cell, defined
@@ -119,7 +120,7 @@ OTHERS = [
         "two-by-two",
         [
             (SETS_ZERO, ""),
-            (IN_LOOP, IN_LOOP + SETS_ZERO.replace("    ", "        ", 1).replace("\n    ", "\n        ")),
+            (IN_LOOP, IN_LOOP + textwrap.indent(SETS_ZERO, "    ")),
         ],
         "lines 11 to 13 set `m` anew in each iteration of the loop of line 10: move them before that loop",
     ),
