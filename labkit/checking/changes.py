@@ -5,6 +5,7 @@ a line that stands in a loop and belongs after it. Whether a change helps is fou
 """
 
 import ast
+import textwrap
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -32,7 +33,8 @@ _SIMPLE = ast.Assign | ast.AugAssign | ast.Expr
 class Change:
     """A change of a function: its line, the sentence on what is wrong there, and the text with the change made.
 
-    `rank` is lower for likelier changes. `constants` are new values of names that the text's cell defines.
+    `rank` is lower for likelier changes. `constants` are new values of names that the text's cell defines. `helper`
+    names the function of the cell that is changed, if it is not the one that is judged.
     """
 
     rank: int
@@ -40,6 +42,7 @@ class Change:
     said: str
     text: str
     constants: dict[str, int] = field(default_factory=dict)
+    helper: str = ""
 
 
 def list_changes(function: ast.FunctionDef, constants: Collection[str], are_lines_first: bool) -> list[Change]:
@@ -68,6 +71,7 @@ def _quote(node: ast.AST) -> str:
 
 def _change_expressions(function, constants) -> Iterator[Change]:
     names = _Names(function, constants)
+    text = _Text(function)
     for parent, name, place, node in list(slots(function)):
         if isinstance(node, ast.stmt):
             fixes = _fix_statement(node, names)
@@ -79,10 +83,43 @@ def _change_expressions(function, constants) -> Iterator[Change]:
             continue
         for rank, said, other in fixes:
             put(parent, name, place, other)
-            yield Change(rank, node.lineno, said, ast.unparse(ast.fix_missing_locations(function)))
+            changed = text.with_other(node, other) if other is not node else ""
             put(parent, name, place, node)
+            yield Change(rank, node.lineno, said, changed)
         for rank, said in _exchange_names(node, parent):
-            yield Change(rank, node.lineno, said, ast.unparse(function))
+            yield Change(rank, node.lineno, said, text.with_other(node, node))
+
+
+class _Text:
+    """The text of a function, of which a change writes the changed line alone anew."""
+
+    def __init__(self, function: ast.FunctionDef):
+        self.function = function
+        self.around: dict[ast.stmt, tuple[str, str, str]] = {}  # a line's text before it, its indentation, and after it
+        self.statement = {node: each for each in _lines(function) for node in ast.walk(each)}
+        self.slots = {node: (parent, name, place) for parent, name, place, node in slots(function)}
+
+    def with_other(self, node: ast.AST, other: ast.AST) -> str:
+        """Return the text with another node in a place, where it has been put already."""
+        statement = self.statement.get(node)
+        if statement is None:
+            return _text(self.function)
+        if statement not in self.around:
+            slot, hole = self.slots[statement], ast.Expr(ast.Name("_here_", ast.Load()))
+            now = other if node is statement else statement
+            put(*slot, hole)
+            before, _, after = _text(self.function).partition("_here_")
+            put(*slot, now)
+            before, newline, indentation = before.rpartition("\n")
+            self.around[statement] = before + newline, indentation, after
+        before, indentation, after = self.around[statement]
+        changed = _text(other if node is statement else statement)
+        return before + textwrap.indent(changed, indentation) + after
+
+
+def _lines(function) -> list[ast.stmt]:
+    """Return the statements that hold no others."""
+    return [node for node in ast.walk(function) if isinstance(node, ast.stmt) and not hasattr(node, "body")]
 
 
 class _Names:
@@ -105,6 +142,8 @@ class _Names:
         self.tests = list({(ast.unparse(each.test), _other_value(each)): each for each in choices}.values())
         self.sizes = sizes = _find_sizes(nodes, [*self.scalars, *self.constants])
         self.indices = [name for name in dict.fromkeys(loaded) if name in _find_indices(nodes)]
+        chained = [node.targets for node in nodes if isinstance(node, ast.Assign) and len(node.targets) == 2]
+        self.begun_alike = [{each.id for each in group if isinstance(each, ast.Name)} for group in chained]
         self.groups = [*_bound_together(nodes), sizes, self.sums, self.indices]
         self.groups += [[name for name, rank in self.arrays.items() if rank == each] for each in (1, 2, 3, 4)]
         loops = [(node.target, node.iter) for node in nodes if isinstance(node, ast.For)]
@@ -147,6 +186,7 @@ def _pairs(assign: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
 def _bound_together(nodes) -> list[list[str]]:
     targets = [node.targets[0] for node in nodes if isinstance(node, ast.Assign)]
     groups = [target.elts for target in targets if isinstance(target, ast.Tuple)]
+    groups += [node.targets for node in nodes if isinstance(node, ast.Assign) and len(node.targets) > 1]
     return [[each.id for each in group if isinstance(each, ast.Name)] for group in groups]
 
 
@@ -214,6 +254,13 @@ def _fix_expression(node: ast.expr, parent: ast.AST, names: _Names) -> Iterator[
             other, why = _COMPARISONS[type(sign)]
             new = ast.Compare(left, [other()], right)
             yield LIKELY, f"{_quote(node)} {why}: write {_quote(new)}.", new
+            is_more = isinstance(sign, ast.GtE | ast.Gt)
+            for bound in (ast.Sub, ast.Add) if isinstance(right[0], ast.Name | ast.BinOp) else ():
+                new = ast.Compare(left, [sign], [ast.BinOp(right[0], bound(), ast.Constant(1))])
+                which = "holds one too late" if is_more is (bound is ast.Sub) else "holds one too early"
+                if not is_more:
+                    which = "ends one too late" if bound is ast.Sub else "ends one too early"
+                yield UNLIKELY, f"{_quote(node)} {which}: write {_quote(new)}.", new
         case ast.BoolOp(sign, values):
             new = ast.BoolOp(ast.Or() if isinstance(sign, ast.And) else ast.And(), values)
             yield UNLIKELY, f"`and` and `or` are confused: write {_quote(new)}.", new
@@ -233,7 +280,8 @@ def _fix_expression(node: ast.expr, parent: ast.AST, names: _Names) -> Iterator[
                 yield rank, f"`{other}` is never used, and is needed here in place of `{name}`.", new
             for other in names.like(name):
                 new = ast.Name(other, ast.Load())
-                yield UNLIKELY, f"`{name}` is not the one that is needed here: write `{other}`.", new
+                rank = LIKELY if {name, other} in names.begun_alike else UNLIKELY
+                yield rank, f"`{name}` is not the one that is needed here: write `{other}`.", new
         case ast.IfExp(test, one, other):
             new = ast.IfExp(test, other, one)
             yield UNLIKELY, f"the two values are exchanged: write {_quote(new)}.", new
@@ -310,6 +358,13 @@ def _fix_operation(node, parent, names):
         for factor in names.steps:
             new = ast.BinOp(left, sign, ast.BinOp(right, ast.Mult(), ast.Name(factor, ast.Load())))
             yield LAST, f"the divisor {_quote(right)} lacks the factor `{factor}`: write {_quote(new)}.", new
+        if isinstance(right, ast.Name) and right.id in names.scalars:
+            for size in names.sizes:
+                part = ast.BinOp(ast.Name(size, ast.Load()), ast.FloorDiv(), right)
+                new = ast.BinOp(left, sign, part)
+                said = f"`{right.id}` is the number of parts, and not the size of one: write {_quote(new)}."
+                if size != right.id:
+                    yield POSSIBLE, said, new
     match sign:
         case ast.Add():
             new = ast.BinOp(left, ast.Sub(), right)
@@ -349,6 +404,12 @@ def _fix_operation(node, parent, names):
         case ast.Mod():
             new = ast.BinOp(left, ast.FloorDiv(), right)
             yield POSSIBLE, f"`//` and `%` are confused: write {_quote(new)}.", new
+        case ast.BitXor():
+            for size in names.sizes:
+                new = ast.BinOp(left, sign, ast.BinOp(right, ast.Mod(), ast.Name(size, ast.Load())))
+                said = f"{_quote(right)} goes on past `{size}`, and so does {_quote(node)}: write {_quote(new)}."
+                if not ast.unparse(right).endswith(f"% {size}"):
+                    yield LIKELY, said, new
         case ast.Div():
             new = ast.BinOp(left, ast.Mult(), right)
             yield LAST, f"{_quote(node)} divides where it should multiply: write {_quote(new)}.", new
@@ -717,7 +778,10 @@ def _moved(function, source, place, target, at, node, said):
     text = _text(function)
     del target[at]
     source.insert(place, node)
-    return Change(LIKELY, node.lineno, said, text)
+    if ast.unparse(node) == BARRIER:
+        said = said.replace("this line", "the barrier of this line")
+    rank = LIKELY if _is_barrier(node) else UNLIKELY if " `if` " in said else POSSIBLE
+    return Change(rank, node.lineno, said, text)
 
 
 def _leave_out(function, body, place):
@@ -746,10 +810,14 @@ def _add_call(function, body, place, node, call):
         before = body[at - 1] if at else None
         where = f"before line {node.lineno}" if before is None else f"after line {_last_line(before)}"
         where += f", outside of the loop of line {before.lineno}" if isinstance(before, ast.For) else ""
+        is_arrive = at == place and "_arrive(" in ast.unparse(node) and isinstance(node, ast.Expr)
+        where = f"before line {node.lineno}" if is_arrive else where
         what = {BARRIER: "a barrier"}.get(call, f"`{call}`")
         said = f"{what} is missing: write {'it' if what != 'a barrier' else f'`{call}`'} {where}."
         follows_copy = isinstance(before, ast.Expr) and call != BARRIER and "ptx.cp_async(" in ast.unparse(before)
-        yield Change(LIKELY if follows_copy else POSSIBLE, (before or node).lineno, said, text)
+        is_needed = follows_copy or (is_arrive and call == COPY_CALLS[1])
+        line = node.lineno if is_arrive else (before or node).lineno
+        yield Change(LIKELY if is_needed else POSSIBLE, line, said, text)
 
 
 def find_index_lines(function: ast.FunctionDef, line: int) -> set[int]:

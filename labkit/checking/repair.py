@@ -7,6 +7,7 @@ import re
 import textwrap
 import time
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 
 from labkit.checking.changes import (
     LAST,
@@ -43,11 +44,18 @@ def find_repair(
         Those of the verdict.
     """
     start_s = time.process_time()
-    for number, change in enumerate(_list_changes(function, given, reason, line)[:MOST_TRIES]):
-        if time.process_time() - start_s > MOST_S:
-            return None
-        if is_right(_make_changed(function, change, number)):
-            return change
+    filename = function.__code__.co_filename
+    cell = linecache.cache.get(filename)
+    try:
+        for number, change in enumerate(_list_changes(function, given, reason, line)[:MOST_TRIES]):
+            if time.process_time() - start_s > MOST_S:
+                return None
+            changed = _make_changed(function, change, number)
+            if changed and is_right(changed):
+                return change
+    finally:
+        if cell:
+            linecache.cache[filename] = cell  # without the helpers that were tried
     return None
 
 
@@ -91,12 +99,19 @@ def _list_changes(function, given, reason, line) -> list[Change]:
     read = [name for name in function.__code__.co_names if name in numbers]
     free = {name: numbers[name] for name in read if name not in given}
     changes = [*_change_constants(function, free, ast.unparse(tree)), *list_changes(tree, read, reason in OF_WAITS)]
-    changes += list_repeated_changes(tree)
+    changes += [*list_repeated_changes(tree, read), *_change_helpers(function)]
     if ends := _ends_of_loops(tree):  # which a change may keep from their end
-        changes = [change for change in changes if _ends_of_loops(ast.parse(change.text)) == ends]
+        changes = [each for each in changes if each.helper or _ends_of_loops(ast.parse(each.text)) == ends]
     focus = find_index_lines(tree, line) if line and reason in OFF_FOCUS else set()
     nearer = OFF_FOCUS.get(reason, 0)
-    return sorted(changes, key=lambda change: change.rank - nearer * (change.line in focus) - (change.line == line))
+    first: dict[tuple, Change] = {}
+    for change in sorted(changes, key=lambda each: each.rank - _nearness(each, focus, nearer, line)):
+        first.setdefault((change.text, *change.constants.items()), change)
+    return list(first.values())
+
+
+def _nearness(change, focus, nearer, line):
+    return nearer * (change.line in focus or bool(change.helper)) + (change.line == line)
 
 
 def _ends_of_loops(tree: ast.AST) -> list[str]:
@@ -125,10 +140,41 @@ def _change_constants(function, numbers, text) -> Iterator[Change]:
                 )
 
 
-def _make_changed(function, change, number) -> Callable:
-    """Make the changed function; `inspect.getsource` finds it."""
+def _make_changed(function, change, number) -> Callable | None:
+    """Make the changed function, None if its text is no Python; `inspect.getsource` finds it."""
+    if change.helper:
+        return _make_with_helper(function, change)
     filename = f"{function.__code__.co_filename}, change {number}"
     linecache.cache[filename] = (len(change.text), None, change.text.splitlines(keepends=True), filename)
     scope = {**function.__globals__, **change.constants}
-    exec(compile(change.text, filename, "exec"), scope)  # defines the function, and runs nothing of it
+    try:
+        exec(compile(change.text, filename, "exec"), scope)  # defines the function, and runs nothing of it
+    except SyntaxError:
+        return None
     return scope[function.__name__]
+
+
+def _make_with_helper(function, change) -> Callable | None:
+    """Make the function with a changed helper, which stands behind the other lines of its cell."""
+    filename = function.__code__.co_filename
+    size, when, lines, path = linecache.cache[filename]
+    text = f"{change.text}\n\n{ast.unparse(_read(function))}\n"
+    linecache.cache[filename] = size, when, [*lines, "\n", *text.splitlines(keepends=True)], path
+    scope = dict(function.__globals__)
+    try:
+        exec(compile("\n" * (len(lines) + 1) + text, filename, "exec"), scope)
+    except SyntaxError:
+        return None
+    return scope[function.__name__]
+
+
+def _change_helpers(function) -> Iterator[Change]:
+    """Yield changes of the functions of the cell that a kernel calls."""
+    names = [name for name in function.__code__.co_names if name in function.__globals__]
+    for name in names if function.__code__.co_filename in linecache.cache else ():
+        helper = getattr(function.__globals__[name], "py_func", function.__globals__[name])
+        if not inspect.isfunction(helper) or helper.__code__.co_filename != function.__code__.co_filename:
+            continue
+        if tree := _read(helper):
+            for change in [*list_changes(tree, (), False), *list_repeated_changes(tree)]:
+                yield replace(change, text=f"@cuda.jit(device=True)\n{change.text}", helper=name)

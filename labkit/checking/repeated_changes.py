@@ -2,26 +2,42 @@
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from itertools import combinations
 from typing import Any
 
-from labkit.checking.changes import LIKELY, POSSIBLE, UNLIKELY, Change
+from labkit.checking.changes import LIKELY, MOST_CHARACTERS, POSSIBLE, UNLIKELY, Change
 from labkit.checking.mutants import put, slots
 
 MOST_PLACES = 6  # of one change
 ZERO = "np.float32(0)"
+_LANES = "cuda.threadIdx.x", "cuda.threadIdx.x % 32", "cuda.laneid"
 _SIGNS = {ast.Add: "+", ast.Sub: "-"}
 _STATEMENTS = ast.Assign | ast.AugAssign
 
 
-def list_repeated_changes(function: ast.FunctionDef) -> Iterator[Change]:
-    """Yield the changes of a function, each with the sentence on what is wrong."""
+def list_repeated_changes(function: ast.FunctionDef, constants: Collection[str] = ()) -> Iterator[Change]:
+    """Yield the changes of a function, each with the sentence on what is wrong.
+
+    `constants` are the whole numbers among the names that the function reads from its cell.
+    """
+    sizes = _sizes(function, constants)
+    yield from _decide_alike(function)
+    yield from _arrive_once(function)
+    yield from _exchange_quotients(function)
+    yield from _test_remainders(function)
+    yield from _compare_otherwise(function)
+    yield from _move_starts(function)
+    yield from _add_difference(function)
+    yield from _turn_one_of_two(function)
+    yield from _keep_apart(function, sizes)
+    yield from _write_float32(function)
     yield from _turn_signs(function)
     for statement in [node for node in ast.walk(function) if isinstance(node, _STATEMENTS)]:
         yield from _add_unused(function, statement)
         yield from _add_loop_variable(function, statement)
-        yield from _rename(function, statement)
+        yield from _rename(function, statement, sizes)
     yield from _move_factors(function)
     yield from _start_sums(function)
 
@@ -101,26 +117,31 @@ def _add_loop_variable(function, statement):
             yield _change(function, POSSIBLE, statement.lineno, said, places)
 
 
-def _rename(function, statement):
-    """Take another of the names that were set together, wherever a line reads one."""
+def _rename(function, statement, sizes):
+    """Take another size, or another of the names that were set together, wherever a line reads one."""
     assigned: list[Any] = [node.targets[0] for node in ast.walk(function) if isinstance(node, ast.Assign)]
     groups = [[n.id for n in target.elts if isinstance(n, ast.Name)] for target in assigned if _is_tuple(target)]
+    groups.append(sizes)
     found = _loads(statement)
     for name in dict.fromkeys(slot[3].id for slot in found):
         places = [slot for slot in found if slot[3].id == name]
         others = {other for group in groups if name in group for other in group if other != name}
         for other in sorted(others) if len(places) > 1 else ():
-            said = f"`{name}` is not the one that is needed in this line: write `{other}`."
             new = [(*slot, ast.Name(other, ast.Load())) for slot in places]
-            yield _change(function, POSSIBLE, statement.lineno, said, new)
+            with _changed(new):
+                line = _text(statement)
+            said = f"`{name}` is not the one that is needed in this line: write `{other}`"
+            said += f", `{line}`." if len(line) <= MOST_CHARACTERS else "."
+            divides = [slot for slot in places if isinstance(getattr(slot[0], "op", None), ast.FloorDiv | ast.Mod)]
+            yield _change(function, LIKELY if divides == places else POSSIBLE, statement.lineno, said, new)
 
 
 def _is_tuple(node):
     return isinstance(node, ast.Tuple)
 
 
-def _move_factors(function):
-    """Give a factor to the other term; divide by a size; split off a remainder; lengthen a loop by a factor."""
+def _sizes(function, constants):
+    """Return the names of lengths: those of arrays, those that end a `range`, and constants."""
     sizes = dict.fromkeys(
         target.id
         for node in ast.walk(function)
@@ -131,6 +152,12 @@ def _move_factors(function):
     sizes |= dict.fromkeys(arg.arg for arg in function.args.args if arg.arg.isupper())
     ranges = [n for n in ast.walk(function) if isinstance(n, ast.Call) and _text(n.func) == "range"]
     sizes |= dict.fromkeys(arg.id for call in ranges for arg in call.args if isinstance(arg, ast.Name))
+    return [*sizes, *(name for name in constants if name not in sizes)]
+
+
+def _move_factors(function):
+    """Give a factor to the other term; divide by a size; split off a remainder; lengthen a loop by a factor."""
+    sizes = _sizes(function, ())
     for slot in list(slots(function)):
         node = slot[3]
         match node:
@@ -195,3 +222,271 @@ def _inserted(function, body, place, names, line, said):
     text = _text(function)
     del body[place]
     return Change(POSSIBLE, line, said, text)
+
+
+def _expression(text):
+    return ast.parse(text, mode="eval").body
+
+
+def _stored(node):
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+
+
+def _names(node):
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def _assignments(function):
+    return [node for node in ast.walk(function) if isinstance(node, ast.Assign)]
+
+
+def _pairs(assignment):
+    """Return the names that a line sets, each with its value."""
+    target, value = assignment.targets[-1], assignment.value
+    both = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
+    pairs = zip(target.elts, value.elts, strict=False) if both else [(target, value)]
+    return [(target.id, value) for target, value in pairs if isinstance(target, ast.Name)]
+
+
+def _of_a_thread(function):
+    """Return the names whose values may differ from thread to thread of a block, and those that are alike in all."""
+    mine, alike = set(), set()
+    pairs: list[Any] = [pair for line in _assignments(function) for pair in _pairs(line)]
+    loops = [node for node in ast.walk(function) if isinstance(node, ast.For) and isinstance(node.target, ast.Name)]
+    pairs += [(loop.target.id, loop.iter) for loop in loops]
+    for _ in pairs:
+        for name, value in pairs:
+            text = _text(value)
+            if _names(value) & mine or any(part in text for part in ("threadIdx", "grid(", "laneid")):
+                mine.add(name)
+    for name, value in pairs:
+        if name not in mine and not any(isinstance(node, ast.Subscript | ast.Call) for node in ast.walk(value)):
+            alike.add(name)
+    return mine, sorted(alike)
+
+
+def _decide_alike(function):
+    """Decide by a name that all threads of a block share whether they come to a barrier."""
+    mine, alike = _of_a_thread(function)
+    has_barrier = "syncthreads" in _text(function)
+    for choice in [node for node in ast.walk(function) if isinstance(node, ast.If) and has_barrier]:
+        leaves = any(isinstance(node, ast.Continue | ast.Break | ast.Return) for node in ast.walk(choice))
+        if not (leaves or "syncthreads" in _text(choice)):
+            continue
+        found = [slot for slot in slots(ast.Expr(choice.test)) if isinstance(slot[3], ast.Name) and slot[3].id in mine]
+        for slot in found:
+            for other in alike:
+                said = f"`{slot[3].id}` differs from thread to thread, and all of a block must decide alike: "
+                said += f"write `{other}`, so that they come to the barrier together."
+                yield _change(function, LIKELY, choice.lineno, said, [(*slot, ast.Name(other, ast.Load()))])
+
+
+def _exchange_quotients(function):
+    """Exchange the quotient and the remainder of two numbers in a line."""
+    for statement in [node for node in ast.walk(function) if isinstance(node, _STATEMENTS)]:
+        found = [slot for slot in slots(statement) if isinstance(slot[3], ast.BinOp)]
+        quotients = [slot for slot in found if isinstance(slot[3].op, ast.FloorDiv)]
+        remainders = [slot for slot in found if isinstance(slot[3].op, ast.Mod)]
+        for one in quotients:
+            for other in remainders:
+                if ast.dump(one[3].left) == ast.dump(other[3].left) and ast.dump(one[3].right) == ast.dump(
+                    other[3].right
+                ):
+                    said = f"`{_text(one[3])}` and `{_text(other[3])}` are exchanged in this line: "
+                    said += "write each in the place of the other."
+                    yield _change(function, LIKELY, statement.lineno, said, [(*one, other[3]), (*other, one[3])])
+
+
+def _test_remainders(function):
+    """Test that nothing is over where a line divides, in the condition that looks at the quotients."""
+    for line in _assignments(function):
+        quotients = {
+            name: f"{_text(value.left)} % {_text(value.right)} == 0"
+            for name, value in _pairs(line)
+            if isinstance(value, ast.BinOp) and isinstance(value.op, ast.FloorDiv)
+        }
+        for slot in list(slots(function)) if quotients else ():
+            node = slot[3]
+            is_test = isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And)
+            is_test |= isinstance(node, ast.Compare) and not isinstance(slot[0], ast.BoolOp)
+            tests = [test for name, test in quotients.items() if name in _names(node)] if is_test else []
+            if tests:
+                new = ast.BoolOp(ast.And(), [*getattr(node, "values", [node]), *map(_expression, tests)])
+                said = f"`//` in line {line.lineno} rounds down, also where something is over: "
+                said += f"add `{' and '.join(tests)}` here."
+                yield _change(function, LIKELY, node.lineno, said, [(*slot, new)])
+
+
+def _compare_otherwise(function):
+    """Change a comparison that is made alike several times."""
+    groups = defaultdict(list)
+    others = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
+    signs = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
+    for slot in slots(function):
+        match slot[3]:
+            case ast.Compare(_, [sign], [right]) if type(sign) in others:
+                groups[type(sign), _text(right)].append(slot)
+    for (sign, right), found in groups.items():
+        if 2 <= len(found) <= MOST_PLACES:
+            places = [(*slot, ast.Compare(slot[3].left, [others[sign]()], slot[3].comparators)) for slot in found]
+            lines = sorted({slot[3].lineno for slot in found})
+            where = f"in lines {lines[0]} to {lines[-1]}" if len(lines) > 1 else "in this line"
+            why = "also holds" if "=" in signs[sign] else "leaves out the case"
+            said = f"`{signs[sign]} {right}` {why} {'if' if '=' in signs[sign] else 'that'} both are equal: "
+            said += f"write `{signs[others[sign]]} {right}` {where}."
+            yield _change(function, LIKELY, lines[0], said, places)
+
+
+def _is_start(node):
+    """Tell whether a statement only sets names or elements to a number."""
+    match node:
+        case ast.Assign(_, ast.Constant()):
+            return True
+        case ast.Assign(_, ast.Call(func, [ast.Constant() | ast.UnaryOp()])):
+            return _text(func).startswith(("np.", "float"))
+        case ast.For(_, _, body):
+            return all(_is_start(each) for each in body)
+    return False
+
+
+def _move_starts(function):
+    """Move lines that set sums to a number from the beginning of a loop to the place before it, and the other way."""
+    for parent, field, place, loop in list(slots(function)):
+        if not isinstance(loop, ast.For) or place is None:
+            continue
+        outer = getattr(parent, field)
+        first = next((i for i, node in enumerate(loop.body) if not _is_start(node)), 0)
+        for begin, end in combinations(range(first + 1), 2):
+            moved = loop.body[begin:end]
+            said = f"{_lines(moved)} anew in each iteration of the loop of line {loop.lineno}: "
+            said += f"move {'them' if _is_long(moved) else 'it'} before that loop."
+            new = [*outer[:place], *moved, *outer[place:]], [*loop.body[:begin], *loop.body[end:]]
+            yield _with_bodies(function, (parent, field, new[0]), (loop, "body", new[1]), moved[0].lineno, said)
+        start = place
+        while start and _is_start(outer[start - 1]):
+            start -= 1
+            moved = outer[start:place]
+            if not _is_long(moved):
+                continue
+            said = f"{_lines(moved)} once, before the loop of line {loop.lineno}, whose iterations begin anew: "
+            said += "move them to its beginning."
+            new = [*outer[:start], *outer[place:]], [*moved, *loop.body]
+            yield _with_bodies(function, (parent, field, new[0]), (loop, "body", new[1]), moved[0].lineno, said)
+
+
+def _is_long(statements):
+    return _end(statements[-1]) > statements[0].lineno
+
+
+def _end(node):
+    return node.end_lineno or node.lineno
+
+
+def _lines(statements):
+    """Say which lines set what."""
+    name = sorted(_set_names(statements))[0]
+    if not _is_long(statements):
+        return f"this line sets `{name}`"
+    return f"lines {statements[0].lineno} to {_end(statements[-1])} set `{name}`"
+
+
+def _set_names(statements):
+    targets = [t for each in statements for n in ast.walk(each) if isinstance(n, ast.Assign) for t in n.targets]
+    return {_text(target.value if isinstance(target, ast.Subscript) else target) for target in targets}
+
+
+def _with_bodies(function, one, other, line, said):
+    olds = [(owner, field, getattr(owner, field)) for owner, field, _ in (one, other)]
+    for owner, field, body in (other, one):
+        setattr(owner, field, body or [ast.Pass()])
+    text = _text(function)
+    for owner, field, body in olds:
+        setattr(owner, field, body)
+    return Change(LIKELY, line, said, text)
+
+
+def _add_difference(function):
+    """Add by how much one length is above another that was read with it and is never used."""
+    loaded = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    read = [line.targets[0] for line in _assignments(function) if _text(line.value).endswith(".shape")]
+    groups = [[n.id for n in target.elts if isinstance(n, ast.Name)] for target in read if _is_tuple(target)]
+    pairs = [(one, other) for group in groups for one in group for other in group if one != other]
+    values = [slot for slot in slots(function) if slot[1] == "value" and isinstance(slot[0], ast.Assign)]
+    for longer, shorter in pairs:
+        unused = next((name for name in (longer, shorter) if name not in loaded and name != "_"), None)
+        for slot in [slot for slot in values if isinstance(slot[3], ast.BinOp | ast.Name)] if unused else ():
+            new = _expression(f"{_text(slot[3])} + {longer} - {shorter}")
+            said = f"`{unused}` is never used, and the two lengths may differ: write `{_text(new)}`."
+            yield _change(function, LIKELY, slot[3].lineno, said, [(*slot, new)])
+
+
+def _turn_one_of_two(function):
+    """Turn the sign of a term that another line has with the other sign."""
+    found = [slot for slot in slots(function) if isinstance(slot[3], ast.BinOp)]
+    added = [slot for slot in found if type(slot[3].op) in _SIGNS and isinstance(slot[3].right, ast.BinOp)]
+    for slot in sorted(added, key=lambda slot: -slot[3].lineno):
+        node = slot[3]
+        for _, _, _, other in added:
+            if _text(other.right) == _text(node.right) and type(other.op) is not type(node.op):
+                new = ast.BinOp(node.left, other.op, node.right)
+                said = f"`{_text(node)}` goes the other way than `{_text(other)}` in line {other.lineno}: "
+                said += f"write `{_text(new)}`."
+                yield _change(function, LIKELY, node.lineno, said, [(*slot, new)])
+
+
+def _keep_apart(function, sizes):
+    """Put one kind of data behind another that the same shared array holds: in the line that stores and that loads."""
+    shared = {
+        name: None
+        for line in _assignments(function)
+        for name, value in _pairs(line)
+        if "shared.array(" in _text(value) and not isinstance(value, ast.Tuple)
+    }
+    found = [slot for slot in slots(function) if slot[1] == "slice" and not isinstance(slot[3], ast.Tuple)]
+    for name in shared:
+        here = [slot for slot in found if _text(slot[0].value) == name]
+        stores = [slot for slot in here if isinstance(slot[0].ctx, ast.Store)]
+        loads = [slot for slot in here if isinstance(slot[0].ctx, ast.Load)]
+        for store, load in [(one, other) for one in stores for other in loads] if len(here) > 2 else ():
+            for size in sizes:
+                new = [(*slot, ast.BinOp(ast.Name(size, ast.Load()), ast.Add(), slot[3])) for slot in (store, load)]
+                said = f"this overwrites what `{name}` holds: store at `{name}[{_text(new[0][4])}]`, behind it, "
+                said += f"and load from `{name}[{_text(new[1][4])}]` in line {load[3].lineno}."
+                yield _change(function, POSSIBLE, store[3].lineno, said, new)
+
+
+def _write_float32(function):
+    """Write all whole numbers of sums and products as float32, by the names that hold them if there are such."""
+    twins = {
+        _text(value.args[0]): name
+        for line in _assignments(function)
+        for name, value in _pairs(line)
+        if isinstance(value, ast.Call) and _text(value.func) == "np.float32" and len(value.args) == 1
+    }
+    inside = {n for part in ast.walk(function) if isinstance(part, ast.Subscript | ast.Call) for n in ast.walk(part)}
+    places = [
+        (*slot, _expression(twins[_text(slot[3])]))
+        for slot in slots(function)
+        if isinstance(slot[3], ast.Constant) and isinstance(slot[0], ast.BinOp) and slot[3] not in inside
+        if _text(slot[3]) in twins
+    ]
+    if len(places) > 1:
+        lines = [str(line) for line in sorted({slot[3].lineno for slot in places})]
+        names = sorted({f"`{_text(slot[4])}` for `{_text(slot[3])}`" for slot in places})
+        where = f"lines {', '.join(lines[:-1])} and {lines[-1]}" if len(lines) > 1 else "this line"
+        said = f"whole numbers make float64 of float32: write {' and '.join(names)} in {where}."
+        yield _change(function, LIKELY, int(lines[0]), said, places)
+
+
+def _arrive_once(function):
+    """Let one lane of a warp arrive, after all of them."""
+    lanes = [name for line in _assignments(function) for name, value in _pairs(line) if _text(value) in _LANES]
+    for parent, field, place, node in list(slots(function)):
+        if isinstance(node, ast.Expr) and "mbarrier_arrive(" in _text(node) and lanes:
+            test = f"{lanes[0]} == 0"
+            body = [*getattr(parent, field)]
+            body[place : place + 1] = [ast.Expr(_expression("cuda.syncwarp()")), ast.If(_expression(test), [node], [])]
+            said = "all lanes of a warp arrive, and one is to do it when all are done: "
+            said += f"write `cuda.syncwarp()`, and arrive only `if {test}:`."
+            unchanged = parent, field, getattr(parent, field)
+            yield _with_bodies(function, (parent, field, body), unchanged, node.lineno, said)

@@ -1,6 +1,8 @@
 """A verdict that a learner reads names the one change that makes a wrong answer right, if there is one."""
 
+import ast
 import re
+import textwrap
 
 import pytest
 from exercise_cells import cell, defined
@@ -8,6 +10,7 @@ from sampling import sampled
 
 from labkit.checking import repair
 from labkit.checking.check import ALONE, judge
+from labkit.checking.repeated_changes import list_repeated_changes
 from labkit.exercises import exercise, exercise_ids
 
 SLIPS = [
@@ -104,3 +107,69 @@ def test_a_slip_in_several_places_and_something_left_out_are_named(id, right, wr
     assert text.count(right) == 1
     verdict = judged(id, text.replace(right, wrong))
     assert said in verdict.message and verdict.message.endswith(ALONE), verdict
+
+
+SETS_ZERO = "    for i in range(3):\n        for j in range(3):\n            m[i, j] = 0\n"
+IN_LOOP = "    for c in range(x.shape[0]):\n"
+ARRIVES = "ptx.mbarrier_arrive(empty, stage)"
+ONE_ARRIVES = f"cuda.syncwarp()\n                if lane == 0:\n                    {ARRIVES}"
+OTHERS = [
+    ("load-the-halo", [("i // COLS, i % COLS", "i // WIDE, i % WIDE")], "in this line: write `COLS`"),
+    ("gather-a-row", [("tap // S - top", "tap % S - top"), ("tap % S - left", "tap // S - left")], "are exchanged"),
+    (
+        "two-by-two",
+        [
+            (SETS_ZERO, ""),
+            (IN_LOOP, IN_LOOP + textwrap.indent(SETS_ZERO, "    ")),
+        ],
+        "lines 11 to 13 set `m` anew in each iteration of the loop of line 10: move them before that loop",
+    ),
+    ("the-missing-arrive", [("        ptx.cp_async_wait(0)\n", "")], "write it before line 29"),
+    ("tiles-to-skip", [("<= first - window", "<= place - window")], "all of a block must decide alike: write `first`"),
+    (
+        "gather-backwards",
+        [("below % stride == 0 and right % stride == 0 and ", "")],
+        "add `below % stride == 0 and right % stride == 0`",
+    ),
+    ("the-mask", [("max(row + keys - queries + 1, 0)", "row + 1")], "write `row + 1 + keys - queries`"),
+    ("rows-of-any-length", [(" % vectors\n", "\n", 1)], "goes on past `vectors`"),
+    ("holes-and-groups", [("k // (K // groups)", "k // groups")], "write `k // (K // groups)`"),
+    (
+        "rms-norm",
+        [("shared[columns + t // 32]", "shared[t // 32]"), ("shared[columns + warp]", "shared[warp]")],
+        "store at `shared[columns + t // 32]`, behind it",
+    ),
+    ("the-ring-goes-on", [(ONE_ARRIVES, ARRIVES)], "and arrive only `if lane == 0:`"),
+    ("running-sums", [("<= n", "< n")], "write `<= n` in lines 18 to 21"),
+    ("overlap", [("t >= S - 1", "t >= S")], "write `t >= S - 1`"),
+    (
+        "move-the-banks",
+        [("row ^ k * 4", "(row + k * 4) % BM"), ("t ^ k * 4", "(t - k * 4) % BM")],
+        "goes the other way than `row + k * 4` in line 12",
+    ),
+    ("the-missing-rescale", [("exp(origin - highest)", "exp(most - highest)")], "write `origin`"),
+    (
+        "write-the-tiled-matmul",
+        [("        cuda.syncthreads()\n    if", "    cuda.syncthreads()\n    if")],
+        "the barrier of this line belongs into the loop",
+    ),
+]
+
+
+@pytest.mark.parametrize(("id", "slips", "said"), OTHERS, ids=[f"{id}, {said[:20]}" for id, _, said in OTHERS])
+def test_a_slip_in_what_lines_have_to_do_with_each_other_is_named(id, slips, said):
+    text = cell(id)
+    for right, wrong, *most in slips:
+        assert right in text
+        text = text.replace(right, wrong, *most)
+    verdict = judged(id, text)
+    assert said in verdict.message and verdict.message.endswith(ALONE), verdict
+
+
+def test_all_whole_numbers_of_float32_sums_are_written_anew_together():
+    lines = ["two, three = np.float32(2), np.float32(3)", "a = 2 * x[2 * t] - 3 * b", "b = 2 * a"]
+    function = ast.parse("def f(x, t):\n" + "".join(f"    {line}\n" for line in lines)).body[0]
+    assert isinstance(function, ast.FunctionDef)
+    change = next(each for each in list_repeated_changes(function) if "make float64" in each.said)
+    assert "a = two * x[2 * t] - three * b\n    b = two * a" in change.text
+    assert change.said.endswith("write `three` for `3` and `two` for `2` in lines 3 and 4.")
