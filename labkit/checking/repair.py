@@ -9,16 +9,10 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 
-from labkit.checking.changes import (
-    LAST,
-    POSSIBLE,
-    Change,
-    find_early_return,
-    find_index_lines,
-    find_unused,
-    list_changes,
-)
-from labkit.checking.repeated_changes import list_repeated_changes
+from labkit.checking.slips import list_changes
+from labkit.checking.slips.change import LAST, POSSIBLE, Change
+from labkit.checking.slips.repeated import list_repeated_changes
+from labkit.checking.slips.structure import find_early_return, find_index_lines, find_unused
 from labkit.rebinding import names_in
 
 OF_WAITS = "race", "in-flight", "barrier", "deadlock", "mbarrier", "order", "proxy"  # reasons

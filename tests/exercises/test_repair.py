@@ -10,7 +10,7 @@ from sampling import sampled
 
 from labkit.checking import repair
 from labkit.checking.check import ALONE, judge
-from labkit.checking.repeated_changes import list_repeated_changes
+from labkit.checking.slips.repeated import list_repeated_changes
 from labkit.exercises import exercise, exercise_ids
 
 SLIPS = [

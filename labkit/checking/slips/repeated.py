@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from itertools import combinations
 from typing import Any
 
-from labkit.checking.changes import LIKELY, MOST_CHARACTERS, POSSIBLE, UNLIKELY, Change
 from labkit.checking.mutants import put, slots
+from labkit.checking.slips.change import LIKELY, MOST_CHARACTERS, POSSIBLE, UNLIKELY, Change
 
 MOST_PLACES = 6  # of one change
 ZERO = "np.float32(0)"
