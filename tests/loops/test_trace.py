@@ -136,8 +136,8 @@ def test_an_index_outside_is_traced_to_its_loop():
     traced = trace(swaps, np.ones((2, 5), np.float32), np.zeros((2, 1), np.float32))
     line = line_of(swaps, "for j")
     assert traced.errors[0].remedy == (
-        f"`j`, of the loop in line {line}, must stay below 2, the rows of x: end its `range` there, or exchange the "
-        "two indices."
+        f"`j`, of the loop in line {line}, must stay below 2, the rows of x: end its `range` there, or write `x[i, j]` "
+        "if that is the element that you mean."
     )
 
 
