@@ -477,7 +477,9 @@ def _blame(budget, count, trace, function) -> tuple[str, int | None, str]:
     if budget.counter == FLOAT64:
         finding = next((finding for finding in trace.findings if finding.kind == "float64"), None)
         why, line = (finding.fact, finding.line) if finding else _explain_float64(trace)
-        others = sorted({f.line for f in trace.findings if f.kind == "float64"} - {line}) if finding else []
+        of_number = "` is int64; "  # what the other lines compute may follow from this one, unless it is a number
+        numbers = {f.line for f in trace.findings if f.kind == "float64" and of_number in f.fact}
+        others = sorted(numbers - {line}) if of_number in why else []
         more = f"Line{'s' * (len(others) > 1)} {_join(others)} compute{'s' * (len(others) == 1)} in float64, too."
         return f"{message}\n{why}", line, more * bool(others)
     barriers, line = explain_barriers(budget, function)
