@@ -343,7 +343,9 @@ class _Judgement:
                 message += f"\n- Look at line {suspicion.line}: what else leads to {wrong.name} is written as usual."
             elif len({store.line for store in stores}) == 1 < len(lines):
                 message += f"\n- Line {stores[0].line} stored {wrong.name}'s first wrong element."
-        raise _Fault(wrong.reason, message, place or suspicion.line, wrong, stores[-1] if stores else None, wrong.message)
+        raise _Fault(
+            wrong.reason, message, place or suspicion.line, wrong, stores[-1] if stores else None, wrong.message
+        )
 
     def _find_stores(self, wrong: Difference, trace: Trace | LoopTrace) -> list[FailingAccess]:
         """Find the stores to the first wrong element; keep the accesses of the block that made the last of them."""

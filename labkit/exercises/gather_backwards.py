@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, Mistake, unwritten_array
-from labkit.checking.placed_cure import PlacedCure, quotients_by
 from labkit.checking.budget import BARRIERS
+from labkit.checking.placed_cure import PlacedCure, quotients_by
 from labkit.exercises.matmuls import USES_TILES, add_expected_results
 from labkit.exercises.problems import expect_product, grid_for, random_matrix
 from labkit.ladder import Expected

@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float, Float32, Int
 
 from labkit.checking import Dependence, Duty, Launch, Mistake
-from labkit.checking.placed_cure import PlacedCure, find_swap
 from labkit.checking.budget import ACTIVE_THREADS, EXCHANGED, STORING_THREADS
+from labkit.checking.placed_cure import PlacedCure, find_swap
 from labkit.gemm.problem import error_bound, oracle
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import SHARED_LOADS

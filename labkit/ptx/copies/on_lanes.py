@@ -139,7 +139,10 @@ def _begin(w, mask, width_bytes, valid, target, source):
         )
     places = (flat[lanes][:, None] + np.arange(elements)).reshape(-1)
     number = tile.in_flight.begin(
-        Operation(site, "the copy", CURE, explain=partial(_explain_wait, w.launch.sites[site].line)), places, w, np.flatnonzero(lanes)
+        Operation(site, "the copy", CURE, explain=partial(_explain_wait, w.launch.sites[site].line)),
+        places,
+        w,
+        np.flatnonzero(lanes),
     )
     _groups(w).begin(_PendingCopy(site, number, tile, flat, values, source=pending_read), lanes)
 

@@ -10,9 +10,9 @@ from labkit.simulator.checks.fill_cures import cure_unwritten
 from labkit.simulator.checks.in_flight import CURE_OF_A_RING
 from labkit.simulator.checks.launch_scope import scope_at
 from labkit.simulator.checks.race_cures import Race, stands_before_signal
-from labkit.simulator.checks.skips import find_skip
 from labkit.simulator.checks.random_cures import cure_of_shared_state
 from labkit.simulator.checks.same_memory import cure_of_same_memory
+from labkit.simulator.checks.skips import find_skip
 from labkit.simulator.checks.strides import cure_of_shared_elements
 from labkit.simulator.warps import WARPGROUP_WARPS, WarpSet
 from labkit.trace import WARP_LANES, Finding, ThreadId
