@@ -262,14 +262,14 @@ def _memory_order(array):
 
 def _findings(instrumented, infos, all_strays):
     shapes = {info.name: info.shape for info in infos}
-    astray = {site.array for site, (row, _) in zip(instrumented.sites, all_strays, strict=True) if row[0]}
+    strayed = {site.array for site, (row, _) in zip(instrumented.sites, all_strays, strict=True) if row[0]}
     for site, strays in zip(instrumented.sites, all_strays, strict=True):
         shape = shapes[site.array]
         for row, make_finding in zip(strays, (_bounds_finding, _wrapped_finding), strict=True):
             count, *first = map(int, row)
             if count:
                 index = tuple(first[: len(shape)])
-                yield make_finding(site, shape, index, count, instrumented, astray - {site.array})
+                yield make_finding(site, shape, index, count, instrumented, strayed - {site.array})
 
 
 def _bounds_finding(site, shape, index, count, instrumented, others):
