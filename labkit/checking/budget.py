@@ -55,7 +55,7 @@ class Budget:
     cure: str = ""  # a sentence on what to write, where the counter does not tell it
 
 
-NO_FLOAT64 = Budget(FLOAT64, 0, "the matrices are float32, and a GPU is 2 to 64 times slower in float64")
+NO_FLOAT64 = Budget(FLOAT64, 0, "the matrices are float32")
 
 
 def count_words(count: int, counter: str) -> str:

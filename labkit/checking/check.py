@@ -1,6 +1,7 @@
 """The judge of an answer: runs a learner's code in the simulator and says what is wrong, and where."""
 
 import inspect
+import linecache
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -26,6 +27,7 @@ from labkit.checking.failing_access import FailingAccess, find_access, find_stor
 from labkit.checking.in_child import Allowance
 from labkit.checking.overrun import explain_barriers, find_site
 from labkit.checking.own_code import collect_helpers, explain_foreign_function, find_foreign_helper
+from labkit.checking.placed_cure import place_clues, place_cure
 from labkit.checking.repair import (
     OF_INDICES,
     OF_LEAVING,
@@ -219,12 +221,13 @@ class _Judgement:
         except KernelError as error:
             raise _Fault("refused", _describe_error(error), error.line) from None
         if message := questions.find_mistake(answers):
-            cause, cure = _find_cause(questions, answers)
+            cause, cure, line = *_find_cause(questions, answers), None
             if all(answer is None for answer in answers):
                 cure = "The function returns nothing: end it with `return`, and the answer behind that."
+            cure, line = place_cure(cure, self.function)
             message += f"\n- The answers came out as if {cause}." if cause else ""
             message += f"\n- {cure}" if cure else ""
-            raise _Fault("result", message, None, Difference(self.exercise.function, "result", message, cause=cause))
+            raise _Fault("result", message, line, Difference(self.exercise.function, "result", message, cause=cause))
 
     def _check_launch(self, launch: Launch) -> Trace | LoopTrace:
         """Run a launch and check its trace."""
@@ -322,6 +325,7 @@ class _Judgement:
         wrong = find_wrong_output(launch, names, trace.outputs)
         if wrong is None:
             return
+        wrong, place = place_clues(wrong, self.function)
         sites = [counters.site for counters in trace.sites]
         lines = sorted({site.line for site in sites if site.array == wrong.name and site.kind != "load"})
         if not lines:
@@ -329,7 +333,7 @@ class _Judgement:
         if wrong.reason != "result":
             no_store = not any(site.accesses for site in trace.sites if site.site.array == wrong.name)
             hint = f"\n- No thread reaches line {lines[0]}: is the condition around it right?" * no_store
-            raise _Fault(wrong.reason, f"{wrong.message}{hint}", lines[0], wrong)
+            raise _Fault(wrong.reason, f"{wrong.message}{hint}", place or lines[0], wrong)
         message, stores = wrong.message, self._find_stores(wrong, trace)
         message += _tell_read_of_unwritten(wrong, sites)
         suspicion = find_suspect(self.function, wrong.name, trace.findings)
@@ -339,7 +343,9 @@ class _Judgement:
                 message += f"\n- Look at line {suspicion.line}: what else leads to {wrong.name} is written as usual."
             elif len({store.line for store in stores}) == 1 < len(lines):
                 message += f"\n- Line {stores[0].line} stored {wrong.name}'s first wrong element."
-        raise _Fault(wrong.reason, message, suspicion.line, wrong, stores[-1] if stores else None, wrong.message)
+        raise _Fault(
+            wrong.reason, message, place or suspicion.line, wrong, stores[-1] if stores else None, wrong.message
+        )
 
     def _find_stores(self, wrong: Difference, trace: Trace | LoopTrace) -> list[FailingAccess]:
         """Find the stores to the first wrong element; keep the accesses of the block that made the last of them."""
@@ -380,7 +386,7 @@ def _find_cause(questions: Questions, answers: Sequence[Any]) -> tuple[str, str]
     """Return the usual mistake that gives all these answers, and its cure; "" if none does."""
     for cause, answer, *cure in questions.mistakes:
         if answers == [answer(*call) for call in questions.calls]:
-            return cause, "".join(cure)
+            return cause, cure[0] if cure else ""
     return "", ""
 
 
@@ -392,6 +398,12 @@ def _explain_decorator(exercise: Exercise, kernel: Any) -> str:
     if exercise.machine == "cpu" and (is_kernel or not hasattr(kernel, "py_func")):
         return f"`{exercise.function}` is not a compiled loop: write `@njit` in the line above its `def`."
     return ""
+
+
+def _join(numbers: Sequence[int]) -> str:
+    """Return numbers as a list in a sentence."""
+    *most, last = map(str, numbers) if numbers else ("",)
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def _describe_error(error: KernelError) -> str:
@@ -467,7 +479,11 @@ def _blame(budget, count, trace, function) -> tuple[str, int | None, str]:
     if budget.counter == FLOAT64:
         finding = next((finding for finding in trace.findings if finding.kind == "float64"), None)
         why, line = (finding.fact, finding.line) if finding else _explain_float64(trace)
-        return f"{message}\n{why}", line, ""
+        of_number = "` is int64; "  # what the other lines compute may follow from this one, unless it is a number
+        numbers = {f.line for f in trace.findings if f.kind == "float64" and of_number in f.fact}
+        others = sorted(numbers - {line}) if of_number in why else []
+        more = f"Line{'s' * (len(others) > 1)} {_join(others)} compute{'s' * (len(others) == 1)} in float64, too."
+        return f"{message}\n{why}", line, more * bool(others)
     barriers, line = explain_barriers(budget, function)
     worst, advice = find_site(budget, trace, function)
     site, site_count = worst.site, read_site_counter(budget.counter, worst)
@@ -479,9 +495,18 @@ def _blame(budget, count, trace, function) -> tuple[str, int | None, str]:
         array_count = sum(read_site_counter(budget.counter, counters) for counters in of_one)
         of_array = f"{array_count:,} of them {is_or_are(array_count)} of {site.array}"
         message += f"\n{of_array}, which may have {f'{share:,}' if share else 'none'}: "
+        if budget.cure and (line := _line_of_constant(budget.cure, function)):  # it says what to change
+            return f"{message.removesuffix(': ')}.", line, advice
         return f"{message}look at `{site.text}` in line {site.line}.", site.line, advice
     message += f"\n{site_count:,} of them {is_or_are(site_count)} made by "
     return f"{message}`{site.text}` in line {site.line}.", site.line, advice
+
+
+def _line_of_constant(cure, function) -> int | None:
+    """Return the line that sets a constant of the learner's cell which a cure names; None if there is none."""
+    names = [name for name in re.findall(r"\b[A-Z][A-Z_]+\b", cure) if name in function.__code__.co_names]
+    lines = enumerate(linecache.getlines(function.__code__.co_filename), 1) if names else ()
+    return next((line for line, text in lines if re.match(rf"[\w, ]*\b{names[0]}\b[\w, ]*=", text)), None)
 
 
 def _explain_float64(trace) -> tuple[str, int | None]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import BARRIERS
+from labkit.checking.placed_cure import PlacedCure, quotients_by
 from labkit.exercises.matmuls import USES_TILES, add_expected_results
 from labkit.exercises.problems import expect_product, grid_for, random_matrix
 from labkit.ladder import Expected
@@ -13,7 +14,9 @@ from labkit.table import count_text
 
 TILE = 16
 FORWARDS = "Solve h = p * stride + r - pad for p, and the same for q, where the tile of dy is filled."
-BETWEEN = "Take 0 where what you divide by the stride is not a multiple of it: test the remainder."
+BETWEEN = PlacedCure(
+    "Take 0 where what you divide by the stride is not a multiple of it: test the remainder.", quotients_by("stride")
+)
 
 
 def make_launch(rng, K, C, R, S, H, W, stride, pad):

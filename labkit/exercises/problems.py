@@ -9,6 +9,7 @@ from jaxtyping import Float, Float32, Int
 
 from labkit.checking import Dependence, Duty, Launch, Mistake
 from labkit.checking.budget import ACTIVE_THREADS, EXCHANGED, STORING_THREADS
+from labkit.checking.placed_cure import PlacedCure, find_swap
 from labkit.gemm.problem import error_bound, oracle
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import SHARED_LOADS
@@ -81,8 +82,12 @@ def swap_rows_and_columns(launch: Launch) -> tuple[Mistake, ...]:
     is_covered = (row < rows) & (column < columns)
     if is_covered.all():
         return ()
-    cause = "the grid's x counted rows and its y columns"
-    cure = "x comes first and counts along a row: give it to the column, and y to the row."
+    cause = "row and column had changed places, in the grid or in the guard"
+    cure = PlacedCure(
+        "x comes first and counts along a row. Has the column it, and the row y, and does the guard compare each with "
+        "its own length?",
+        find_swap,
+    )
     return (Mistake(cause, partial(_store_where, position, expected, is_covered), cure),)
 
 

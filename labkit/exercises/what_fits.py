@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from labkit.checking import Above, Exercise, Questions
+from labkit.checking.placed_cure import PlacedCure, truth_of
 from labkit.table import count_text
 
 MB = 2**20
@@ -86,7 +87,10 @@ def find_best(rows, limit_bytes, order=by_time):
     return min(fits, key=order).algorithm if fits else None
 
 
-LIMIT_IS_NONE = "`if limit_bytes` is False for 0, too: compare it with None, by `is None`."
+LIMIT_IS_NONE = PlacedCure(
+    "`limit_bytes` alone counts as False where it is 0, too: compare it with None, by `is None` or `is not None`.",
+    truth_of("limit_bytes"),
+)
 MISTAKES = (
     ("a limit of 0 were none", lambda rows, limit: find_best(rows, limit or None), LIMIT_IS_NONE),
     (

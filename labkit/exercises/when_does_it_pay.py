@@ -1,6 +1,7 @@
 """The batch from which a layer is limited by arithmetic, if there is one."""
 
 from labkit.checking import Above, Exercise, Questions
+from labkit.checking.placed_cure import PlacedCure, products_with
 
 CASES = (  # rows, columns, bits of a weight, bits of an input or output, ridge in FLOP/byte
     (4096, 4096, 16, 16, 295),
@@ -117,7 +118,9 @@ MISTAKES = (
     (
         "bits were bytes",
         lambda m, n, weight_bits, bits, ridge: find_smallest_batch(m, n, weight_bits, bits, 8 * ridge),
-        "The ridge is in FLOPs per byte: divide the bits by 8, or multiply the FLOPs by 8.",
+        PlacedCure(
+            "The ridge is in FLOPs per byte: divide the bits by 8, or multiply the FLOPs by 8.", products_with(2)
+        ),
     ),
     ("the batch were rounded down", _round_down, "Round up: `-(-a // b)` in place of `a // b`."),
     (

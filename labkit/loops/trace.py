@@ -262,26 +262,31 @@ def _memory_order(array):
 
 def _findings(instrumented, infos, all_strays):
     shapes = {info.name: info.shape for info in infos}
+    strayed = {site.array for site, (row, _) in zip(instrumented.sites, all_strays, strict=True) if row[0]}
     for site, strays in zip(instrumented.sites, all_strays, strict=True):
         shape = shapes[site.array]
         for row, make_finding in zip(strays, (_bounds_finding, _wrapped_finding), strict=True):
             count, *first = map(int, row)
             if count:
-                yield make_finding(site, shape, tuple(first[: len(shape)]), count, instrumented)
+                index = tuple(first[: len(shape)])
+                yield make_finding(site, shape, index, count, instrumented, strayed - {site.array})
 
 
-def _bounds_finding(site, shape, index, count, instrumented):
+def _bounds_finding(site, shape, index, count, instrumented, others):
     size = f"is {' x '.join(map(str, shape))}" if len(shape) > 1 else f"has {shape[0]} element{'s' * (shape[0] != 1)}"
     doing = "reads" if site.kind == "load" else "writes"
-    cure = _cure_outside(site, shape, index, instrumented)
+    cure = _cure_outside(site, shape, index, instrumented, others)
     message = (
         f"Line {site.line}: `{site.text}` {doing} {site.array}[{_join_index(index)}], but {site.array} {size}. {cure}"
     )
     return Finding("bounds", "error", message, site.line, site.column, site.array, index, count=count, remedy=cure)
 
 
-def _cure_outside(site, shape, index, instrumented):
-    """Say at which loop an index goes outside, and which order of indices would lie inside."""
+def _cure_outside(site, shape, index, instrumented, others):
+    """Say at which loop an index goes outside; ask for the order of the indices, or for the lengths of both loops.
+
+    It is the loops if there are `others`, arrays that an index leaves as well.
+    """
     axis = next(axis for axis, (i, size) in enumerate(zip(index, shape, strict=True)) if not -size <= i < size)
     subscript = ast.parse(site.text, mode="eval").body
     indices = getattr(subscript.slice, "elts", [subscript.slice]) if isinstance(subscript, ast.Subscript) else []
@@ -291,11 +296,18 @@ def _cure_outside(site, shape, index, instrumented):
     if not line or not what or index[axis] < 0:
         return "Stop the loop at its edge, or guard the access with `if` or `min`."
     is_swapped = len(shape) == 2 and all(0 <= i < size for i, size in zip(index[::-1], shape, strict=True))
-    others = ", or exchange the two indices" if is_swapped else ""
-    return (
-        f"`{name}`, of the loop in line {line}, must stay below {shape[axis]:,}, the {what[axis]} of {site.array}: "
-        f"end its `range` there{others}."
-    )
+    cure = f"`{name}`, of the loop in line {line}, must stay below {shape[axis]:,}, the {what[axis]} of {site.array}: "
+    if not is_swapped:
+        return f"{cure}end its `range` there."
+    other = ast.unparse(indices[1 - axis])
+    if not others:
+        swapped = ", ".join(ast.unparse(i) for i in indices[::-1])
+        return f"{cure}end its `range` there, or write `{site.array}[{swapped}]` if that is the element that you mean."
+    other_line = _line_of_loop(instrumented, other, site.line)
+    if not other_line:
+        return f"{cure}end its `range` there."
+    lines = f"{min(line, other_line)} and {max(line, other_line)}"
+    return f"{cure}end its `range` there. Have the loops of lines {lines} each other's lengths?"
 
 
 def _line_of_loop(instrumented, name, line):
@@ -306,7 +318,7 @@ def _line_of_loop(instrumented, name, line):
     return max((n.lineno for n in loops if ast.unparse(n.target) == name), default=None)
 
 
-def _wrapped_finding(site, shape, index, count, _):
+def _wrapped_finding(site, shape, index, count, *_):
     cure = "check where the loop starts."
     message = (
         f"Line {site.line}: `{site.text}` uses the negative index {site.array}[{_join_index(index)}], "

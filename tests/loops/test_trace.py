@@ -136,8 +136,8 @@ def test_an_index_outside_is_traced_to_its_loop():
     traced = trace(swaps, np.ones((2, 5), np.float32), np.zeros((2, 1), np.float32))
     line = line_of(swaps, "for j")
     assert traced.errors[0].remedy == (
-        f"`j`, of the loop in line {line}, must stay below 2, the rows of x: end its `range` there, or exchange the "
-        "two indices."
+        f"`j`, of the loop in line {line}, must stay below 2, the rows of x: end its `range` there, or write `x[i, j]` "
+        "if that is the element that you mean."
     )
 
 
@@ -333,3 +333,16 @@ def test_a_loop_that_numba_gives_up_on_gets_a_sentence():
 def test_a_sample_of_a_loop_without_end_is_a_sample():
     loop = written("def loop(C):\n    while C[0, 0] > 0: C[0, 0] = 1\n")
     assert not trace(loop, np.ones((4, 4), np.float32), most_accesses=1000).complete
+
+
+@njit
+def exchanged_lengths(x, y):
+    for i in range(x.shape[1]):
+        for j in range(x.shape[0]):
+            y[i, j] = x[i, j]
+
+
+def test_lengths_that_two_loops_may_have_exchanged_are_asked_for():
+    traced = trace(exchanged_lengths, np.ones((2, 5), np.float32), np.zeros((2, 5), np.float32))
+    lines = [line_of(exchanged_lengths, name) for name in ("for i", "for j")]
+    assert traced.errors[0].remedy.endswith(f"Have the loops of lines {lines[0]} and {lines[1]} each other's lengths?")

@@ -9,6 +9,7 @@ as a write after others' reads, since a GPU may write at once.
 
 import ast
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -31,10 +32,11 @@ from labkit.simulator.operands import (
 from labkit.simulator.slices import parts_of
 from labkit.simulator.values import describe
 
-CURE = (
+CLOSE_AND_WAIT = (
     "Close its group with `ptx.cp_async_commit()`, wait for that with `ptx.cp_async_wait(n)`, where n counts this "
-    "thread's newer groups, then for the other threads with `cuda.syncthreads()`."
+    "thread's newer groups, "
 )
+CURE = f"{CLOSE_AND_WAIT}then for the other threads with `cuda.syncthreads()`."
 COPIES = Family(is_asynchronous=True, notes_copies=True)
 
 
@@ -137,7 +139,10 @@ def _begin(w, mask, width_bytes, valid, target, source):
         )
     places = (flat[lanes][:, None] + np.arange(elements)).reshape(-1)
     number = tile.in_flight.begin(
-        Operation(site, "the copy", CURE, explain=_explain_wait), places, w, np.flatnonzero(lanes)
+        Operation(site, "the copy", CURE, explain=partial(_explain_wait, w.launch.sites[site].line)),
+        places,
+        w,
+        np.flatnonzero(lanes),
     )
     _groups(w).begin(_PendingCopy(site, number, tile, flat, values, source=pending_read), lanes)
 
@@ -194,16 +199,58 @@ def wait(w, mask, pending):
             memory.deliver_write(w, copy.site, copy.array, lanes, copy.flat + i, value)
 
 
-def _explain_wait(w, array, element, beginner):
-    """Return a sentence on the wait that left the copy to an element in flight; "" if there was none."""
-    groups = _groups(w)
+def _explain_wait(line, w, array, element, beginner):
+    """Return a sentence on the wait that left a line's copy to an element in flight; "" if none is known."""
+    groups, kernel = _groups(w), w.launch.source.tree
+    if announced := _explain_announcement(kernel, line):
+        return announced
     for copy, lanes, group in reversed(groups.running):
         found = lanes & (copy.flat <= element) & (element < copy.flat + len(copy.values))
         found &= (w.block == beginner[0]) & (w.thread == beginner[1])
         if copy.array is array and found.any():
             lane = int(np.argmax(found))
-            return _explain_groups(w.launch.source.tree, groups.newer_at_last_wait(int(group[lane]), lane))
+            return _explain_groups(kernel, groups.newer_at_last_wait(int(group[lane]), lane))
     return ""
+
+
+def _explain_announcement(kernel, line):
+    """Return a sentence on a copy in a branch that tells other warps of it by an mbarrier; "" for another copy.
+
+    No barrier of the block can stand in such a branch, which other warps do not run.
+    """
+    branch = next((body for body in _branches(kernel) if body[0].lineno <= line <= body[-1].end_lineno), None)
+    if branch is None:
+        return ""
+    arrives, waited = [], []
+    for statements in _bodies(branch):
+        for before, statement in zip([None, *statements], statements, strict=False):
+            if isinstance(statement, ast.Expr) and ".mbarrier_arrive" in ast.unparse(statement):
+                is_waited = isinstance(before, ast.Expr) and ".cp_async_wait(" in ast.unparse(before)
+                (waited if is_waited else arrives).append(statement)
+    if not arrives + waited:
+        return ""
+    if waited and len(arrives) == 1:
+        return (
+            f"Line {arrives[0].lineno}, `{ast.unparse(arrives[0])}`, has no wait before it: write "
+            "`ptx.cp_async_wait(n)` there, where n counts the newer groups that may still be in flight."
+        )
+    return f"{CLOSE_AND_WAIT}and only then tell the other threads with `ptx.mbarrier_arrive`."
+
+
+def _branches(kernel):
+    """Yield the branches of each `if`, from the outside in."""
+    for node in ast.walk(kernel):
+        if isinstance(node, ast.If):
+            yield from filter(None, (node.body, node.orelse))
+
+
+def _bodies(statements):
+    """Yield a body, and those inside it."""
+    yield statements
+    for statement in statements:
+        for name in ("body", "orelse"):
+            if inner := getattr(statement, name, None):
+                yield from _bodies(inner)
 
 
 def _explain_groups(kernel, waited):

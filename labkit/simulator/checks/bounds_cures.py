@@ -51,18 +51,24 @@ def cure_outside(launch, site, array, shape, axis, position, index, lanes) -> st
             f"Are rows and columns swapped? `{name}[{swapped}]` would lie inside. If you mean `{name}[{as_written}]`, "
             f"guard the access, for instance {guard}."
         )
+    splits = splits_of(scope_at(launch, site.line).tree, indices[axis], site.line)
     if array.space == "shared":
-        return f"Make {array.name} as large as the block needs, or guard the access, for instance {guard}."
+        larger = f"ake {array.name} as large as the block needs, or guard the access, for instance {guard}."
+        return f"{_ask_for_splits(splits)} If so, m{larger}" if splits else f"M{larger}"
     own = _cure_of_loop_or_guard(launch, site, indices[axis], limit, shape[axis]) if position[axis] >= 0 else ""
     if own:
         return own
-    if splits := splits_of(scope_at(launch, site.line).tree, indices[axis], site.line):
-        lines = " and ".join(f"`{split.text}` (line {split.line})" for split in splits)
-        are = f"Is {lines} right" if len(splits) == 1 else f"Are {lines} right"
-        return f"{are}? If so, guard the access, for instance {guard}."
+    if splits:
+        return f"{_ask_for_splits(splits)} If so, guard the access, for instance {guard}."
     if len({node.id for node in ast.walk(indices[axis]) if isinstance(node, ast.Name)}) > 1:  # it may itself be wrong
         return f"Is `{written}` the index that you mean? If so, guard the access, for instance {guard}."
     return f"Guard the access, for instance {guard}."
+
+
+def _ask_for_splits(splits):
+    """Ask whether the lines are right that make an index from parts of numbers."""
+    lines = " and ".join(f"`{split.text}` (line {split.line})" for split in splits)
+    return f"{'Is' if len(splits) == 1 else 'Are'} {lines} right?"
 
 
 def _cure_of_loop_or_guard(launch, site, index, limit, length):

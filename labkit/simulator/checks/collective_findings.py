@@ -5,6 +5,8 @@
 A chunk is the blocks of a launch that run together.
 """
 
+import ast
+
 import numpy as np
 
 
@@ -58,7 +60,7 @@ def report_silent_source(w, position, mask, call, lane, source, count):
         cure = "Let that lane make the call too, named in the mask, or read only from lanes that do."
         if w.exited is not False and w.active(w.exited)[other]:
             why = "which has returned from the kernel"
-            cure = "Let it stay until the shuffle, with a value that does no harm, such as 0 in a sum."
+            cure = f"Let it stay until the shuffle, with a value that does no harm{_harmless(w, line)}."
         elif w.active(mask)[other]:
             why = "which is not in its mask"
         else:
@@ -68,6 +70,15 @@ def report_silent_source(w, position, mask, call, lane, source, count):
         f"{source}, {why}. What it gets is undefined, and the result of the kernel depends on it. {cure}"
     )
     log.add(key, count, "shuffle", message, remedy=cure, line=line, column=column, threads=(thread,))
+
+
+def _harmless(w, line):
+    """Return an example of a value that does not change what the statement in a line computes."""
+    calls = [n for n in ast.walk(w.chunk.launch.source.tree) if isinstance(n, ast.Call) and n.lineno == line]
+    called = {ast.unparse(call.func) for call in calls}
+    if called & {"max", "min"}:
+        return ", such as -inf in a maximum" if "max" in called else ", such as inf in a minimum"
+    return ", such as 0 in a sum"
 
 
 def report_partial_warps(w, call, active, partial_warps):

@@ -12,6 +12,7 @@ from labkit.simulator.checks.launch_scope import scope_at
 from labkit.simulator.checks.race_cures import Race, stands_before_signal
 from labkit.simulator.checks.random_cures import cure_of_shared_state
 from labkit.simulator.checks.same_memory import cure_of_same_memory
+from labkit.simulator.checks.skips import find_skip
 from labkit.simulator.checks.strides import cure_of_shared_elements
 from labkit.simulator.warps import WARPGROUP_WARPS, WarpSet
 from labkit.trace import WARP_LANES, Finding, ThreadId
@@ -333,6 +334,12 @@ class Log:
             "Every thread of a block must reach the same `cuda.syncthreads()`: move it out of the `if` or the loop "
             "that only some threads run."
         )
+        if other_line is None and (skip := find_skip(self.launch.source.tree, line)):
+            cure = (
+                f"The `{skip.word}` in line {skip.line} leaves out the barrier in some threads{skip.told}. Let all "
+                f"threads of a block decide alike in line {skip.test_line}, or leave out the work between barriers "
+                "alone."
+            )
         if other_line is None and stands_before_signal(self.launch.source.tree, line):
             cure = (
                 "A barrier orders nothing for other blocks: before an atomic that signals them, what was written is "

@@ -31,7 +31,10 @@ def origins_of(tree: ast.FunctionDef, index: ast.expr, line: int) -> list[Origin
 
 
 def splits_of(tree: ast.FunctionDef, index: ast.expr, line: int) -> list[Origin]:
-    """Return the origins of an index that are parts of a number, made by `//` or `%`, in the order of their lines."""
+    """Return the origins of an index that are parts of a number, or multiples of one, in the order of their lines.
+
+    Parts are made by `//` or `%`.
+    """
     splits = [origin for origin in origins_of(tree, index, line) if _is_split(origin.value)]
     return sorted(splits, key=lambda origin: origin.line)
 
@@ -47,4 +50,9 @@ def _pairs(statement):
 
 
 def _is_split(value):
-    return isinstance(value, ast.BinOp) and isinstance(value.op, ast.FloorDiv | ast.Mod)
+    match value:
+        case ast.BinOp(_, ast.FloorDiv() | ast.Mod(), _):
+            return True
+        case ast.BinOp(left, ast.Mult(), right):
+            return _is_split(left) or _is_split(right)
+    return False

@@ -142,6 +142,11 @@ class Race:
             return self._cure_of_one_element()
         if {site.kind, other.kind} == {"store"} and site.space == "global":
             return f"Let only one of lines {other.line} and {site.line} store to it: check the index in both."
+        if self.in_next_iteration and not self.across and (after := self._barrier_after_loop()):
+            return (
+                f"The barrier in line {after[0]} stands after the loop of line {after[1]}: move it into that loop, to "
+                "the end of its body."
+            )
         if self.in_next_iteration:
             back = f"before the loop returns to line {site.line}"
             return f"Put {barrier} after line {other.line}, {back}{self._outside_branch(other)}."
@@ -151,7 +156,31 @@ class Race:
                 f"statements with {barrier} between, outside of both."
             )
         first, last = sorted((site.line, other.line))
-        return f"Put {barrier} between line {first} and line {last}{self._outside_branch(site, other)}."
+        cure = f"ut {barrier} between line {first} and line {last}{self._outside_branch(site, other)}."
+        if {site.kind, other.kind} == {"store"} and not self._sets_constant(first):
+            return (
+                f"With a barrier, too, line {last} would replace what line {first} stored: are the indices of both "
+                f"the ones that you mean? If so, p{cure}"
+            )
+        return f"P{cure}"
+
+    def _sets_constant(self, line):
+        """Return whether a line stores numbers alone, which others are meant to replace."""
+        values = [n.value for n in ast.walk(self.kernel) if isinstance(n, ast.Assign) and n.lineno == line]
+        return bool(values) and all(
+            isinstance(v.args[0] if isinstance(v, ast.Call) and len(v.args) == 1 else v, ast.Constant) for v in values
+        )
+
+    def _barrier_after_loop(self) -> tuple[int, int] | None:
+        """Return the lines of a barrier that follows the loop around both accesses, and of the loop."""
+        loop = self._enclosing(LOOPS)
+        for node in ast.walk(self.kernel):
+            for body in (getattr(node, "body", None), getattr(node, "orelse", None)):
+                if isinstance(body, list) and loop in body[:-1]:
+                    after = body[body.index(loop) + 1]
+                    is_barrier = isinstance(after, ast.Expr) and ast.unparse(after) == "cuda.syncthreads()"
+                    return (after.lineno, loop.lineno) if is_barrier else None
+        return None
 
     def _cure_between_blocks(self, parted):
         """Return the cure where no barrier can be: a second array, an atomic, or other elements."""

@@ -20,7 +20,7 @@ VARIANTS = (
         "the bug itself",
         "unwritten",
         ((_MAPPING, "row, col = cuda.grid(2)"),),
-        mistake="the grid's x counted rows and its y columns",
+        mistake="row and column had changed places, in the grid or in the guard",
     ),
     Answer("the guard swapped instead", "unwritten", ((_GUARD, "row < C.shape[1] and col < C.shape[0]"),)),
     Answer("no guard", "bounds", ((_GUARD, "True"),)),

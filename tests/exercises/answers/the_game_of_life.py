@@ -171,7 +171,7 @@ VARIANTS = (
         "x is the row",
         "unwritten",
         (("col, row = cuda.grid(2)", "row, col = cuda.grid(2)"),),
-        mistake="the grid's x counted rows and its y columns",
+        mistake="row and column had changed places, in the grid or in the guard",
     ),
     Answer(
         "threads of the block alone",

@@ -29,7 +29,7 @@ VARIANTS = (
         "row and column swapped",
         "unwritten",
         (("col, row = cuda.grid(2)", "row, col = cuda.grid(2)"),),
-        mistake="the grid's x counted rows and its y columns",
+        mistake="row and column had changed places, in the grid or in the guard",
     ),
     Answer("neighbouring threads in a column", "budget", cell=_SWAPPED),
     Answer("no guard", "bounds", (("if row < C.shape[0] and col < C.shape[1]:", "if True:"),)),

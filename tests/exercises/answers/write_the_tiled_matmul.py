@@ -282,7 +282,7 @@ VARIANTS = (
             ("x, y = cuda.threadIdx.x, cuda.threadIdx.y", "y, x = cuda.threadIdx.x, cuda.threadIdx.y"),
             ("cuda.blockIdx.y", "cuda.blockIdx.x"),
         ),
-        mistake="the grid's x counted rows and its y columns",
+        mistake="row and column had changed places, in the grid or in the guard",
     ),
 )
 

@@ -208,3 +208,15 @@ def kernel(A):
 def test_a_guard_that_lets_several_accesses_through_is_told_once():
     text = "@cuda.jit\ndef kernel(x):\n    i = cuda.grid(1)\n    if i < x.size:\n        x[i + 1] += x[i + 1]\n"
     assert "too wide by 1" in the_error(text, 2, 32, np.ones(64, np.float32))
+
+
+def test_how_an_index_of_shared_memory_is_made_is_asked_before_its_size():
+    text = """
+@cuda.jit
+def kernel(x):
+    s = cuda.shared.array((2, 20), float32)
+    row, col = cuda.threadIdx.x // 16, cuda.threadIdx.x % 16
+    s[row, col] = x[0]
+"""
+    message = the_error(text, 1, 40, np.ones(32, np.float32))
+    assert "Is `row = cuda.threadIdx.x // 16` (line 4) right? If so, make s as large as the block needs" in message

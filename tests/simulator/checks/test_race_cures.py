@@ -5,6 +5,7 @@ import pytest
 from cells import kernel_in, line_of
 
 import labkit
+from labkit import cuda
 from labkit.simulator import random
 
 REDUCTION = """
@@ -518,3 +519,43 @@ def kernel(x):
     {}
     x[t] = s[63 - t]
 """
+
+
+@cuda.jit
+def replaces(x, out):
+    s = cuda.shared.array(64, np.float32)
+    t = cuda.threadIdx.x
+    s[t] = x[t]
+    if t % 32 == 0:
+        s[t // 32] = x[t] + x[0]
+    cuda.syncthreads()
+    out[t] = s[t]
+
+
+def test_of_two_stores_the_indices_are_asked_for_before_a_barrier():
+    traced = labkit.simulate(replaces, 1, 64, np.ones(64, np.float32), np.zeros(64, np.float32))
+    race = next(f for f in traced.errors if f.kind == "race")
+    first, last = line_of(replaces, "s[t] = x"), line_of(replaces, "s[t // 32] =")
+    assert race.remedy.startswith(f"With a barrier, too, line {last} would replace what line {first} stored: are the ")
+    assert f"If so, put `cuda.syncthreads()` between line {first} and line {last}" in race.remedy
+
+
+@cuda.jit
+def waits_after_the_loop(x, out):
+    s = cuda.shared.array(64, np.float32)
+    t = cuda.threadIdx.x
+    for k in range(2):
+        s[t] = x[t] + k
+        cuda.syncthreads()
+        out[t] += s[63 - t]
+    cuda.syncthreads()
+
+
+def test_a_barrier_that_stands_after_the_loop_is_moved_into_it():
+    traced = labkit.simulate(waits_after_the_loop, 1, 64, np.ones(64, np.float32), np.zeros(64, np.float32))
+    race = next(f for f in traced.errors if f.kind == "race")
+    loop = line_of(waits_after_the_loop, "for k")
+    assert race.remedy == (
+        f"The barrier in line {loop + 4} stands after the loop of line {loop}: move it into that loop, to the end of "
+        "its body."
+    )

@@ -1,0 +1,138 @@
+"""Cures of usual mistakes that name a line, where an answer's own code shows for sure which it is."""
+
+import ast
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any, NamedTuple, Self
+
+from labkit.checking.compare import Difference
+from labkit.checking.source import read_function
+
+
+class Place(NamedTuple):
+    """A line, None if the code does not tell; and what to say in place of the cure, "" for the cure itself."""
+
+    line: int | None = None
+    said: str = ""
+
+
+class PlacedCure(str):
+    """A cure, with how to find its place in the definition of a learner's function."""
+
+    find: Callable[[ast.FunctionDef], Place]
+
+    def __new__(cls, text: str, find: Callable[[ast.FunctionDef], Place]) -> Self:
+        """Make the cure."""
+        cure = super().__new__(cls, text)
+        cure.find = find
+        return cure
+
+
+def place_cure(cure: str, function: Callable[..., Any]) -> tuple[str, int | None]:
+    """Return a cure, behind its line if the function shows that, and the line."""
+    tree = read_function(function) if isinstance(cure, PlacedCure) else None
+    if tree is None or not isinstance(cure, PlacedCure):
+        return cure, None
+    line, said = cure.find(tree)
+    said = said or str(cure)
+    if line is None:
+        return said, None
+    return f"Line {line}: {said[0].lower()}{said[1:]}", line
+
+
+def place_clues(wrong: Difference, function: Callable[..., Any]) -> tuple[Difference, int | None]:
+    """Return a difference whose cure names its line, and that line."""
+    placed = [place_cure(clue, function) for clue in wrong.clues]
+    line = next((line for _, line in placed if line), None)
+    return replace(wrong, clues=tuple(text for text, _ in placed)), line
+
+
+def quotients_by(name: str) -> Callable[[ast.FunctionDef], Place]:
+    """Find the one line that divides by a name, rounding down."""
+
+    def find(tree):
+        nodes = [n for n in ast.walk(tree) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.FloorDiv)]
+        return _only_line(n for n in nodes if isinstance(n.right, ast.Name) and n.right.id == name)
+
+    return find
+
+
+def products_with(number: int) -> Callable[[ast.FunctionDef], Place]:
+    """Find the one line that begins a product with a number."""
+
+    def find(tree):
+        nodes = [n for n in ast.walk(tree) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult)]
+        return _only_line(n for n in nodes if isinstance(n.left, ast.Constant) and n.left.value == number)
+
+    return find
+
+
+def truth_of(name: str) -> Callable[[ast.FunctionDef], Place]:
+    """Find the one line that takes a name for true or false as it is."""
+
+    def find(tree):
+        found = []
+        for node in ast.walk(tree):
+            tests = node.values if isinstance(node, ast.BoolOp) else [getattr(node, "test", None)]
+            tests = [node.operand] if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not) else tests
+            found += [test for test in tests if isinstance(test, ast.Name) and test.id == name]
+        return _only_line(found)
+
+    return find
+
+
+def _only_line(nodes: Iterable[Any]) -> Place:
+    lines = {node.lineno for node in nodes}
+    return Place(lines.pop()) if len(lines) == 1 else Place()
+
+
+def find_swap(tree: ast.FunctionDef) -> Place:
+    """Find where row and column have changed places: where the grid gives them, or in what bounds them."""
+    pairs = [
+        (node.lineno, *(name.id for name in node.targets[0].elts))
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        and ast.unparse(node.value) == "cuda.grid(2)"
+        and isinstance(node.targets[0], ast.Tuple)
+        and [type(name) for name in node.targets[0].elts] == [ast.Name, ast.Name]
+    ]
+    if len(pairs) != 1:
+        return Place()
+    ((line, x, y),) = pairs
+    stored = [n.slice for n in ast.walk(tree) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
+    orders = {ast.unparse(index).strip("()") for index in stored} & {f"{x}, {y}", f"{y}, {x}"}
+    if orders == {f"{x}, {y}"}:
+        return Place(line, "x comes first and counts along a row: give it to the column, and y to the row.")
+    return _find_swapped_bound(tree, x, y) if orders == {f"{y}, {x}"} else Place()
+
+
+def _find_swapped_bound(tree, col, row) -> Place:
+    """Find the one line that compares row and column with each other's lengths."""
+    lengths = {}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign([ast.Tuple([ast.Name(rows), ast.Name(cols)])], ast.Attribute(ast.Name(array), "shape")):
+                lengths |= {rows: (array, 0), cols: (array, 1)}
+    found = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare) and len(node.ops) == 1:
+            sides = [node.left, node.comparators[0]]
+            for side, other in (sides, sides[::-1]):
+                array, axis = _length(other, lengths)
+                if isinstance(side, ast.Name) and axis == {row: 1, col: 0}.get(side.id):
+                    found[node.lineno] = array
+    if len(found) != 1:
+        return Place()
+    ((line, array),) = found.items()
+    said = f"`{row}` goes with `{array}.shape[0]`, and `{col}` with `{array}.shape[1]`: does the guard have them so?"
+    return Place(line, said)
+
+
+def _length(node, lengths):
+    """Return the array and the axis whose length an expression is; the axis is -1 for another expression."""
+    match node:
+        case ast.Subscript(ast.Attribute(ast.Name(array), "shape"), ast.Constant(int(axis))):
+            return array, axis
+        case ast.Name(name) if name in lengths:
+            return lengths[name]
+    return "", -1
