@@ -8,6 +8,7 @@ import textwrap
 import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
+from typing import Any
 
 from labkit.checking.slips import list_changes
 from labkit.checking.slips.change import LAST, POSSIBLE, Change
@@ -151,9 +152,12 @@ def _make_changed(function, change, number) -> Callable | None:
 def _make_with_helper(function, change) -> Callable | None:
     """Make the function with a changed helper, which stands behind the other lines of its cell."""
     filename = function.__code__.co_filename
-    size, when, lines, path = linecache.cache[filename]
-    text = f"{change.text}\n\n{ast.unparse(_read(function))}\n"
-    linecache.cache[filename] = size, when, [*lines, "\n", *text.splitlines(keepends=True)], path
+    entry: Any = linecache.cache[filename]
+    size, when, lines, path = entry
+    tree: Any = _read(function)
+    text = f"{change.text}\n\n{ast.unparse(tree)}\n"
+    longer: Any = size, when, [*lines, "\n", *text.splitlines(keepends=True)], path
+    linecache.cache[filename] = longer
     scope = dict(function.__globals__)
     try:
         exec(compile("\n" * (len(lines) + 1) + text, filename, "exec"), scope)

@@ -252,7 +252,7 @@ def _of_a_thread(function):
     """Return the names whose values may differ from thread to thread of a block, and those that are alike in all."""
     mine, alike = set(), set()
     pairs: list[Any] = [pair for line in _assignments(function) for pair in _pairs(line)]
-    loops = [node for node in ast.walk(function) if isinstance(node, ast.For) and isinstance(node.target, ast.Name)]
+    loops: list[Any] = [n for n in ast.walk(function) if isinstance(n, ast.For) and isinstance(n.target, ast.Name)]
     pairs += [(loop.target.id, loop.iter) for loop in loops]
     for _ in pairs:
         for name, value in pairs:
@@ -408,7 +408,7 @@ def _with_bodies(function, one, other, line, said):
 def _add_difference(function):
     """Add by how much one length is above another that was read with it and is never used."""
     loaded = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-    read = [line.targets[0] for line in _assignments(function) if _text(line.value).endswith(".shape")]
+    read: list[Any] = [line.targets[0] for line in _assignments(function) if _text(line.value).endswith(".shape")]
     groups = [[n.id for n in target.elts if isinstance(n, ast.Name)] for target in read if _is_tuple(target)]
     pairs = [(one, other) for group in groups for one in group for other in group if one != other]
     values = [slot for slot in slots(function) if slot[1] == "value" and isinstance(slot[0], ast.Assign)]
@@ -482,7 +482,7 @@ def _arrive_once(function):
     """Let one lane of a warp arrive, after all of them."""
     lanes = [name for line in _assignments(function) for name, value in _pairs(line) if _text(value) in _LANES]
     for parent, field, place, node in list(slots(function)):
-        if isinstance(node, ast.Expr) and "mbarrier_arrive(" in _text(node) and lanes:
+        if isinstance(node, ast.Expr) and "mbarrier_arrive(" in _text(node) and lanes and place is not None:
             test = f"{lanes[0]} == 0"
             body = [*getattr(parent, field)]
             body[place : place + 1] = [ast.Expr(_expression("cuda.syncwarp()")), ast.If(_expression(test), [node], [])]
