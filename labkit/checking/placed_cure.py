@@ -86,7 +86,7 @@ def _only_line(nodes: Iterable[Any]) -> Place:
     return Place(lines.pop()) if len(lines) == 1 else Place()
 
 
-def find_swap(tree: ast.FunctionDef) -> Place:
+def find_swap(tree: Any) -> Place:
     """Find where row and column have changed places: where the grid gives them, or in what bounds them."""
     pairs = [
         (node.lineno, *(name.id for name in node.targets[0].elts))
