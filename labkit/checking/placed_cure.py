@@ -86,16 +86,16 @@ def _only_line(nodes: Iterable[Any]) -> Place:
     return Place(lines.pop()) if len(lines) == 1 else Place()
 
 
-def find_swap(tree: Any) -> Place:
+def _parts(target):
+    return target.elts if isinstance(target, ast.Tuple) else []
+
+
+def find_swap(tree: ast.FunctionDef) -> Place:
     """Find where row and column have changed places: where the grid gives them, or in what bounds them."""
-    pairs = [
-        (node.lineno, *(name.id for name in node.targets[0].elts))
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Assign)
-        and ast.unparse(node.value) == "cuda.grid(2)"
-        and isinstance(node.targets[0], ast.Tuple)
-        and [type(name) for name in node.targets[0].elts] == [ast.Name, ast.Name]
-    ]
+    assigned: list[Any] = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)]
+    grids = [node for node in assigned if ast.unparse(node.value) == "cuda.grid(2)"]
+    pairs = [(node.lineno, *map(ast.unparse, _parts(node.targets[0]))) for node in grids]
+    pairs = [pair for pair in pairs if len(pair) == 3]
     if len(pairs) != 1:
         return Place()
     ((line, x, y),) = pairs
