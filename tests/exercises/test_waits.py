@@ -3,7 +3,8 @@
 import pytest
 from exercise_cells import cell, function
 
-from labkit.exercises import check
+from labkit.checking.check import judge
+from labkit.exercises import exercise
 
 RING, WINDOW = "the-ring-goes-on", "a-window-in-the-ring"
 JOBS = "for tile in range(begins[job], begins[job + 1]):\n"
@@ -26,4 +27,4 @@ CASES = [
 def test_the_fix_of_a_wait_is_told(id, old, new, told):
     source = cell(id)
     assert source.count(old) == 1
-    assert told in check(id, function(id, source.replace(old, new), f"<{id} {told}>"), seed=1).message
+    assert told in judge(exercise(id), function(id, source.replace(old, new), f"<{id} {told}>"), seed=1).message

@@ -77,11 +77,11 @@ def _move_out(function, owner, body, place, bodies):
         outer = next(other for _, other in bodies if owner in other)
         what = "loop" if isinstance(owner, ast.For) else "`if`"
         if place == 0:
-            said = f"this line belongs before the {what} of line {owner.lineno}, not into it"
+            said = f"this line belongs before the {what} of line {owner.lineno}, not in it"
             said += ", where each iteration begins anew." if what == "loop" else "."
             yield _moved(function, body, 0, outer, outer.index(owner), node, said)
         if place == len(body) - 1:
-            said = f"this line belongs after the {what} of line {owner.lineno}, not into it"
+            said = f"this line belongs after the {what} of line {owner.lineno}, not in it"
             said += ", where each iteration does it." if what == "loop" else "."
             yield _moved(function, body, place, outer, outer.index(owner) + 1, node, said)
     for beside, at_end in ((place + 1, False), (place - 1, True)):
@@ -140,6 +140,8 @@ def _add_call(function, body, place, node, call):
         text = text_of(function)
         del body[at]
         before = body[at - 1] if at else None
+        if call in [ast.unparse(each) for each in body[max(at - 1, 0) : at + 1]]:  # it is there
+            continue
         where = f"before line {node.lineno}" if before is None else f"after line {last_line(before)}"
         where += f", outside of the loop of line {before.lineno}" if isinstance(before, ast.For) else ""
         is_arrive = at == place and "_arrive(" in ast.unparse(node) and isinstance(node, ast.Expr)
@@ -149,4 +151,5 @@ def _add_call(function, body, place, node, call):
         follows_copy = isinstance(before, ast.Expr) and call != BARRIER and "ptx.cp_async(" in ast.unparse(before)
         is_needed = follows_copy or (is_arrive and call == COPY_CALLS[1])
         line = node.lineno if is_arrive else (before or node).lineno
-        yield Change(LIKELY if is_needed else POSSIBLE, line, said, text)
+        is_there = call != BARRIER and call in ast.unparse(function)  # for other copies
+        yield Change(UNLIKELY if is_there else LIKELY if is_needed else POSSIBLE, line, said, text)
