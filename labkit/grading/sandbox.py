@@ -14,11 +14,10 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from numba.core.caching import _CacheLocator
-
 from labkit import places
 from labkit.grading.nbval_run import ONE_THREAD
 from labkit.grading.process import Limits, run
+from labkit.simulator.seam.by_numba import cache_subfolder
 
 HOME = "/home/student"
 LIMITS = Limits(seconds=150, processes=100, memory_bytes=3 << 30, printed_bytes=4 << 20)
@@ -76,8 +75,7 @@ def _compiled_folders():
     """Return the folders of labkit's compiled functions, each with the one where numba looks in the sandbox."""
     package = Path(os.path.realpath(places.PACKAGE))
     folders = {path.parent for path in package.rglob("__pycache__/*.nbi")}
-    subpath = _CacheLocator.get_suitable_cache_subpath
-    return {str(folder): f"{COMPILED}/{subpath(str(folder.with_name('any.py')))}" for folder in sorted(folders)}
+    return {str(folder): f"{COMPILED}/{cache_subfolder(str(folder.with_name('any.py')))}" for folder in sorted(folders)}
 
 
 def _bwrap_command(files):

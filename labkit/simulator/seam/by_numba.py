@@ -6,6 +6,7 @@ from functools import lru_cache, partial
 import numba as package
 from numba import literal_unroll, typeof, types
 from numba.core import event, sigutils
+from numba.core.caching import _CacheLocator
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.errors import NumbaError
 from numba.core.registry import cpu_target
@@ -18,6 +19,7 @@ __all__ = [
     "NumbaError",
     "as_dtype",
     "bfloat16",
+    "cache_subfolder",
     "event",
     "from_dtype",
     "global_compiler_lock",
@@ -38,6 +40,11 @@ __all__ = [
 # Functions that compiled ones alone call have no entry for Python: a fifth less to compile at the first launch.
 njit = partial(package.njit, no_cfunc_wrapper=True)
 inner_njit = partial(njit, cache=True, no_cpython_wrapper=True)
+
+
+def cache_subfolder(source_file: str) -> str:
+    """Return the folder inside NUMBA_CACHE_DIR where numba keeps the compiled functions of a file."""
+    return _CacheLocator.get_suitable_cache_subpath(source_file)
 
 
 class _WithoutCollection(event.Listener):
