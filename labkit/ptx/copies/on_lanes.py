@@ -30,6 +30,7 @@ from labkit.simulator.operands import (
     site_numbers,
 )
 from labkit.simulator.slices import parts_of
+from labkit.simulator.tiles import ExpandedLanes
 from labkit.simulator.values import describe
 
 CLOSE_AND_WAIT = (
@@ -201,6 +202,7 @@ def wait(w, mask, pending):
 
 def _explain_wait(line, w, array, element, beginner):
     """Return a sentence on the wait that left a line's copy to an element in flight; "" if none is known."""
+    w = w.warp_set if isinstance(w, ExpandedLanes) else w
     groups, kernel = _groups(w), w.launch.source.tree
     if announced := _explain_announcement(kernel, line):
         return announced
