@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import Any
 
 from labkit.checking.mutants import put, slots
-from labkit.checking.slips.change import LIKELY, MOST_CHARACTERS, POSSIBLE, UNLIKELY, Change
+from labkit.checking.slips.change import LIKELY, MOST_CHARACTERS, POSSIBLE, UNLIKELY, Change, text_of
 
 MOST_PLACES = 6  # of one change
 ZERO = "np.float32(0)"
@@ -54,11 +54,7 @@ def _changed(places):
 
 def _change(function, rank, line, said, places) -> Change:
     with _changed(places):
-        return Change(rank, line, said, _text(function))
-
-
-def _text(node):
-    return ast.unparse(ast.fix_missing_locations(node))
+        return Change(rank, line, said, text_of(function))
 
 
 def _loads(node, kind=ast.Name):
@@ -98,7 +94,7 @@ def _add_unused(function, statement):
     for name in [arg.arg for arg in function.args.args if arg.arg not in loaded]:
         for sign in (ast.Sub, ast.Add, ast.Mult):
             others = [ast.BinOp(value, sign(), ast.Name(name, ast.Load())) for *_, value in values]
-            said = f"`{name}` is never used: write `{_text(others[0])}`, and so on."
+            said = f"`{name}` is never used: write `{text_of(others[0])}`, and so on."
             places = [(*slot, other) for slot, other in zip(values, others, strict=True)]
             yield _change(function, LIKELY, statement.lineno, said, places)
 
@@ -129,7 +125,7 @@ def _rename(function, statement, sizes):
         for other in sorted(others) if len(places) > 1 else ():
             new = [(*slot, ast.Name(other, ast.Load())) for slot in places]
             with _changed(new):
-                line = _text(statement)
+                line = text_of(statement)
             said = f"`{name}` is not the one that is needed in this line: write `{other}`"
             said += f", `{line}`." if len(line) <= MOST_CHARACTERS else "."
             divides = [slot for slot in places if isinstance(getattr(slot[0], "op", None), ast.FloorDiv | ast.Mod)]
@@ -145,12 +141,12 @@ def _sizes(function, constants):
     sizes = dict.fromkeys(
         target.id
         for node in ast.walk(function)
-        if isinstance(node, ast.Assign) and any(text in _text(node.value) for text in (".shape", ".size"))
+        if isinstance(node, ast.Assign) and any(text in text_of(node.value) for text in (".shape", ".size"))
         for target in ast.walk(node.targets[0])
         if isinstance(target, ast.Name)
     )
     sizes |= dict.fromkeys(arg.arg for arg in function.args.args if arg.arg.isupper())
-    ranges = [n for n in ast.walk(function) if isinstance(n, ast.Call) and _text(n.func) == "range"]
+    ranges = [n for n in ast.walk(function) if isinstance(n, ast.Call) and text_of(n.func) == "range"]
     sizes |= dict.fromkeys(arg.id for call in ranges for arg in call.args if isinstance(arg, ast.Name))
     return [*sizes, *(name for name in constants if name not in sizes)]
 
@@ -164,28 +160,28 @@ def _move_factors(function):
             case ast.BinOp(one, ast.Add(), ast.BinOp(other, ast.Mult(), factor)) | ast.BinOp(
                 ast.BinOp(one, ast.Mult(), factor), ast.Add(), other
             ):
-                first = _text(node.left) == _text(one)
+                first = text_of(node.left) == text_of(one)
                 new = (one, other) if first else (other, one)
                 new = ast.BinOp(ast.BinOp(new[0], ast.Mult(), factor), ast.Add(), new[1])
-                said = f"the factor `{_text(factor)}` belongs to the other term: write `{_text(new)}`."
+                said = f"the factor `{text_of(factor)}` belongs to the other term: write `{text_of(new)}`."
                 yield _change(function, POSSIBLE, node.lineno, said, [(*slot, new)])
             case ast.BinOp(left, ast.Div(), right):
                 for size in sizes:
                     count = ast.Call(ast.parse("np.float32", mode="eval").body, [ast.Name(size, ast.Load())], [])
                     new = ast.BinOp(left, ast.Div(), ast.BinOp(right, ast.Mult(), count))
-                    said = f"this is not divided by `{size}`: write `{_text(new)}`."
+                    said = f"this is not divided by `{size}`: write `{text_of(new)}`."
                     yield _change(function, LIKELY, node.lineno, said, [(*slot, new)])
             case ast.BinOp(_, ast.FloorDiv(), _):
                 for size in sizes:
                     new = ast.BinOp(node, ast.Mod(), ast.Name(size, ast.Load()))
-                    said = f"the remainder by `{size}` is missing: write `{_text(new)}`."
+                    said = f"the remainder by `{size}` is missing: write `{text_of(new)}`."
                     yield _change(function, UNLIKELY, node.lineno, said, [(*slot, new)])
             case ast.Call(ast.Name("range"), args):
                 stop = args[min(len(args), 2) - 1]
                 for size in sizes:
                     new = ast.BinOp(stop, ast.Mult(), ast.Name(size, ast.Load()))
                     new = ast.Call(node.func, [new if arg is stop else arg for arg in args], [])
-                    said = f"this `range` ends too early: write `{_text(new)}`."
+                    said = f"this `range` ends too early: write `{text_of(new)}`."
                     yield _change(function, POSSIBLE, node.lineno, said, [(*slot, new)])
 
 
@@ -219,7 +215,7 @@ def _list(names):
 
 def _inserted(function, body, place, names, line, said):
     body.insert(place, ast.parse(f"{' = '.join(names)} = {ZERO}").body[0])
-    text = _text(function)
+    text = text_of(function)
     del body[place]
     return Change(POSSIBLE, line, said, text)
 
@@ -256,7 +252,7 @@ def _of_a_thread(function):
     pairs += [(loop.target.id, loop.iter) for loop in loops]
     for _ in pairs:
         for name, value in pairs:
-            text = _text(value)
+            text = text_of(value)
             if _names(value) & mine or any(part in text for part in ("threadIdx", "grid(", "laneid")):
                 mine.add(name)
     for name, value in pairs:
@@ -268,10 +264,10 @@ def _of_a_thread(function):
 def _decide_alike(function):
     """Decide by a name that all threads of a block share whether they come to a barrier."""
     mine, alike = _of_a_thread(function)
-    has_barrier = "syncthreads" in _text(function)
+    has_barrier = "syncthreads" in text_of(function)
     for choice in [node for node in ast.walk(function) if isinstance(node, ast.If) and has_barrier]:
         leaves = any(isinstance(node, ast.Continue | ast.Break | ast.Return) for node in ast.walk(choice))
-        if not (leaves or "syncthreads" in _text(choice)):
+        if not (leaves or "syncthreads" in text_of(choice)):
             continue
         found = [slot for slot in slots(ast.Expr(choice.test)) if isinstance(slot[3], ast.Name) and slot[3].id in mine]
         for slot in found:
@@ -292,7 +288,7 @@ def _exchange_quotients(function):
                 if ast.dump(one[3].left) == ast.dump(other[3].left) and ast.dump(one[3].right) == ast.dump(
                     other[3].right
                 ):
-                    said = f"`{_text(one[3])}` and `{_text(other[3])}` are exchanged in this line: "
+                    said = f"`{text_of(one[3])}` and `{text_of(other[3])}` are exchanged in this line: "
                     said += "write each in the place of the other."
                     yield _change(function, LIKELY, statement.lineno, said, [(*one, other[3]), (*other, one[3])])
 
@@ -301,7 +297,7 @@ def _test_remainders(function):
     """Test that nothing is over where a line divides, in the condition that looks at the quotients."""
     for line in _assignments(function):
         quotients = {
-            name: f"{_text(value.left)} % {_text(value.right)} == 0"
+            name: f"{text_of(value.left)} % {text_of(value.right)} == 0"
             for name, value in _pairs(line)
             if isinstance(value, ast.BinOp) and isinstance(value.op, ast.FloorDiv)
         }
@@ -325,7 +321,7 @@ def _compare_otherwise(function):
     for slot in slots(function):
         match slot[3]:
             case ast.Compare(_, [sign], [right]) if type(sign) in others:
-                groups[type(sign), _text(right)].append(slot)
+                groups[type(sign), text_of(right)].append(slot)
     for (sign, right), found in groups.items():
         if 2 <= len(found) <= MOST_PLACES:
             places = [(*slot, ast.Compare(slot[3].left, [others[sign]()], slot[3].comparators)) for slot in found]
@@ -343,7 +339,7 @@ def _is_start(node):
         case ast.Assign(_, ast.Constant()):
             return True
         case ast.Assign(_, ast.Call(func, [ast.Constant() | ast.UnaryOp()])):
-            return _text(func).startswith(("np.", "float"))
+            return text_of(func).startswith(("np.", "float"))
         case ast.For(_, _, body):
             return all(_is_start(each) for each in body)
     return False
@@ -392,14 +388,14 @@ def _lines(statements):
 
 def _set_names(statements):
     targets = [t for each in statements for n in ast.walk(each) if isinstance(n, ast.Assign) for t in n.targets]
-    return {_text(target.value if isinstance(target, ast.Subscript) else target) for target in targets}
+    return {text_of(target.value if isinstance(target, ast.Subscript) else target) for target in targets}
 
 
 def _with_bodies(function, one, other, line, said):
     olds = [(owner, field, getattr(owner, field)) for owner, field, _ in (one, other)]
     for owner, field, body in (other, one):
         setattr(owner, field, body or [ast.Pass()])
-    text = _text(function)
+    text = text_of(function)
     for owner, field, body in olds:
         setattr(owner, field, body)
     return Change(LIKELY, line, said, text)
@@ -408,15 +404,15 @@ def _with_bodies(function, one, other, line, said):
 def _add_difference(function):
     """Add by how much one length is above another that was read with it and is never used."""
     loaded = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-    read: list[Any] = [line.targets[0] for line in _assignments(function) if _text(line.value).endswith(".shape")]
+    read: list[Any] = [line.targets[0] for line in _assignments(function) if text_of(line.value).endswith(".shape")]
     groups = [[n.id for n in target.elts if isinstance(n, ast.Name)] for target in read if _is_tuple(target)]
     pairs = [(one, other) for group in groups for one in group for other in group if one != other]
     values = [slot for slot in slots(function) if slot[1] == "value" and isinstance(slot[0], ast.Assign)]
     for longer, shorter in pairs:
         unused = next((name for name in (longer, shorter) if name not in loaded and name != "_"), None)
         for slot in [slot for slot in values if isinstance(slot[3], ast.BinOp | ast.Name)] if unused else ():
-            new = _expression(f"{_text(slot[3])} + {longer} - {shorter}")
-            said = f"`{unused}` is never used, and the two lengths may differ: write `{_text(new)}`."
+            new = _expression(f"{text_of(slot[3])} + {longer} - {shorter}")
+            said = f"`{unused}` is never used, and the two lengths may differ: write `{text_of(new)}`."
             yield _change(function, LIKELY, slot[3].lineno, said, [(*slot, new)])
 
 
@@ -427,10 +423,10 @@ def _turn_one_of_two(function):
     for slot in sorted(added, key=lambda slot: -slot[3].lineno):
         node = slot[3]
         for _, _, _, other in added:
-            if _text(other.right) == _text(node.right) and type(other.op) is not type(node.op):
+            if text_of(other.right) == text_of(node.right) and type(other.op) is not type(node.op):
                 new = ast.BinOp(node.left, other.op, node.right)
-                said = f"`{_text(node)}` goes the other way than `{_text(other)}` in line {other.lineno}: "
-                said += f"write `{_text(new)}`."
+                said = f"`{text_of(node)}` goes the other way than `{text_of(other)}` in line {other.lineno}: "
+                said += f"write `{text_of(new)}`."
                 yield _change(function, LIKELY, node.lineno, said, [(*slot, new)])
 
 
@@ -440,39 +436,39 @@ def _keep_apart(function, sizes):
         name: None
         for line in _assignments(function)
         for name, value in _pairs(line)
-        if "shared.array(" in _text(value) and not isinstance(value, ast.Tuple)
+        if "shared.array(" in text_of(value) and not isinstance(value, ast.Tuple)
     }
     found = [slot for slot in slots(function) if slot[1] == "slice" and not isinstance(slot[3], ast.Tuple)]
     for name in shared:
-        here = [slot for slot in found if _text(slot[0].value) == name]
+        here = [slot for slot in found if text_of(slot[0].value) == name]
         stores = [slot for slot in here if isinstance(slot[0].ctx, ast.Store)]
         loads = [slot for slot in here if isinstance(slot[0].ctx, ast.Load)]
         for store, load in [(one, other) for one in stores for other in loads] if len(here) > 2 else ():
             for size in sizes:
                 new = [(*slot, ast.BinOp(ast.Name(size, ast.Load()), ast.Add(), slot[3])) for slot in (store, load)]
-                said = f"this overwrites what `{name}` holds: store at `{name}[{_text(new[0][4])}]`, behind it, "
-                said += f"and load from `{name}[{_text(new[1][4])}]` in line {load[3].lineno}."
+                said = f"this overwrites what `{name}` holds: store at `{name}[{text_of(new[0][4])}]`, behind it, "
+                said += f"and load from `{name}[{text_of(new[1][4])}]` in line {load[3].lineno}."
                 yield _change(function, POSSIBLE, store[3].lineno, said, new)
 
 
 def _write_float32(function):
     """Write all whole numbers of sums and products as float32, by the names that hold them if there are such."""
     twins = {
-        _text(value.args[0]): name
+        text_of(value.args[0]): name
         for line in _assignments(function)
         for name, value in _pairs(line)
-        if isinstance(value, ast.Call) and _text(value.func) == "np.float32" and len(value.args) == 1
+        if isinstance(value, ast.Call) and text_of(value.func) == "np.float32" and len(value.args) == 1
     }
     inside = {n for part in ast.walk(function) if isinstance(part, ast.Subscript | ast.Call) for n in ast.walk(part)}
     places = [
-        (*slot, _expression(twins[_text(slot[3])]))
+        (*slot, _expression(twins[text_of(slot[3])]))
         for slot in slots(function)
         if isinstance(slot[3], ast.Constant) and isinstance(slot[0], ast.BinOp) and slot[3] not in inside
-        if _text(slot[3]) in twins
+        if text_of(slot[3]) in twins
     ]
     if len(places) > 1:
         lines = [str(line) for line in sorted({slot[3].lineno for slot in places})]
-        names = sorted({f"`{_text(slot[4])}` for `{_text(slot[3])}`" for slot in places})
+        names = sorted({f"`{text_of(slot[4])}` for `{text_of(slot[3])}`" for slot in places})
         where = f"lines {', '.join(lines[:-1])} and {lines[-1]}" if len(lines) > 1 else "this line"
         said = f"whole numbers make float64 of float32: write {' and '.join(names)} in {where}."
         yield _change(function, LIKELY, int(lines[0]), said, places)
@@ -480,9 +476,9 @@ def _write_float32(function):
 
 def _arrive_once(function):
     """Let one lane of a warp arrive, after all of them."""
-    lanes = [name for line in _assignments(function) for name, value in _pairs(line) if _text(value) in _LANES]
+    lanes = [name for line in _assignments(function) for name, value in _pairs(line) if text_of(value) in _LANES]
     for parent, field, place, node in list(slots(function)):
-        if isinstance(node, ast.Expr) and "mbarrier_arrive(" in _text(node) and lanes and place is not None:
+        if isinstance(node, ast.Expr) and "mbarrier_arrive(" in text_of(node) and lanes and place is not None:
             test = f"{lanes[0]} == 0"
             body = [*getattr(parent, field)]
             body[place : place + 1] = [ast.Expr(_expression("cuda.syncwarp()")), ast.If(_expression(test), [node], [])]
