@@ -25,6 +25,7 @@ from labkit.checking.compare import Difference, find_wrong_output, list_after_tw
 from labkit.checking.exercise import Exercise, Launch, Questions
 from labkit.checking.failing_access import FailingAccess, find_access, find_stores, keep_block, list_blocks
 from labkit.checking.in_child import Allowance
+from labkit.checking.limits import list_limits
 from labkit.checking.overrun import explain_barriers, find_site
 from labkit.checking.own_code import collect_helpers, explain_foreign_function, find_foreign_helper
 from labkit.checking.placed_cure import place_clues, place_cure
@@ -53,6 +54,7 @@ SENTENCE_END = r"(?<=[.?!]) (?=[A-Z`])(?=(?:[^`]*`[^`]*`)*[^`]*$)"  # outside of
 CURED = (*OF_WAITS, *OF_INDICES, "result", "shuffle", "mask", "zero-division", "budget", "duty")
 SAME_ELEMENT = "either value can be the one that stays"  # of a race of two stores
 ALONE = "This change alone makes it right."
+FAR_LARGER = 8  # times as many elements
 ANOTHER_WAY = "The result is right, but not in the way that the exercise is about"
 
 
@@ -121,7 +123,8 @@ class _Judgement:
         self.allowance = Allowance()
         self.record: Callable[..., Trace] | None = None  # runs the latest launch again
         self.trace: Trace | LoopTrace | None = None
-        self.excess: tuple[_Fault, str, Trace | LoopTrace] | None = None  # a budget or duty, with its launch
+        self.excess: tuple[_Fault, str, Trace | LoopTrace] | None = None  # a budget or duty, with its launch's label
+        self.over: Launch | None = None  # that launch
 
     def run_checks(self, draws: int) -> str:
         """Run and check everything; return the message on a right answer."""
@@ -161,6 +164,8 @@ class _Judgement:
         try:
             constants = read_constants(exercise, self.function)
             launches: list[Any] = list(exercise.make_launches(self.seed, draws, **constants))
+            if exercise.machine == "gpu":
+                launches += exercise.make_launches_beyond(list_limits(self.function), self.seed, **constants)
         except ValueError as error:  # constants with which there is no launch
             raise _Fault("launch", str(error)) from None
         fixed = launches[: len(exercise.sizes)]
@@ -171,10 +176,14 @@ class _Judgement:
             return f"Right on {labels}; and on others, drawn at random."
         first = None
         for launch in launches:
+            if self.excess and _count_elements(launch) > FAR_LARGER * _count_elements(self.over):
+                continue  # what does too much may do far too much there
             try:
                 trace = self._check_launch(launch)
             except _Fault as fault:
-                if self.excess and fault.reason == "refused":  # as if it took too long, for what it does too often
+                if fault.reason == "refused" and launch.may_stop:
+                    continue
+                if fault.reason == "refused" and self.excess:  # as if it took too long, for what it does too often
                     break
                 raise
             first = first or trace
@@ -250,7 +259,8 @@ class _Judgement:
         self._check_findings(trace)
         self._check_outputs(launch, trace, names)
         backwards = self._check_backwards(launch, trace, names)
-        self.excess = self.excess or self._find_excess(launch, trace, backwards)
+        if not self.excess:
+            self.excess, self.over = self._find_excess(launch, trace, backwards), launch
         return trace
 
     def _find_excess(self, launch: Launch, trace: Trace | LoopTrace, backwards: Trace | None):
@@ -374,6 +384,10 @@ class _Judgement:
                 raise _Fault("duty", f"{ANOTHER_WAY}.\n{shortfall}")
 
 
+def _count_elements(launch):
+    return sum(np.size(argument) for argument in launch.args)
+
+
 def _tell_read_of_unwritten(wrong, sites):
     """Name the line that reads an output whose first wrong element was computed from what it held; else ""."""
     line = next((site.line for site in sites if site.array == wrong.name and site.kind == "load"), None)
@@ -481,9 +495,11 @@ def _blame(budget, count, trace, function) -> tuple[str, int | None, str]:
         why, line = (finding.fact, finding.line) if finding else _explain_float64(trace)
         of_number = "` is int64; "  # what the other lines compute may follow from this one, unless it is a number
         numbers = {f.line for f in trace.findings if f.kind == "float64" and of_number in f.fact}
-        others = sorted(numbers - {line}) if of_number in why else []
-        more = f"Line{'s' * (len(others) > 1)} {_join(others)} compute{'s' * (len(others) == 1)} in float64, too."
-        return f"{message}\n{why}", line, more * bool(others)
+        lines = sorted(numbers) if of_number in why else []
+        text = linecache.getline(function.__code__.co_filename, line) if line else ""
+        is_one = not lines or len(lines) == 1 and len(re.findall(r"(?<![\w.])\d+(?![\w.])", text)) < 2
+        more = f"Do so with each number that meets a float32, in line{'s' * (len(lines) > 1)} {_join(lines)}."
+        return f"{message}\n{why}", line, more * (not is_one)
     barriers, line = explain_barriers(budget, function)
     worst, advice = find_site(budget, trace, function)
     site, site_count = worst.site, read_site_counter(budget.counter, worst)

@@ -1,7 +1,8 @@
 """The parts of an exercise: plain data, one `EXERCISE` per file."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any, Literal
 
 import numpy as np
@@ -10,6 +11,8 @@ from labkit.checking.budget import Budget
 from labkit.checking.duty import Dependence, Duty, InputDependence
 from labkit.checking.mistake import Mistake
 from labkit.ladder import Expected
+
+MOST_WORK = 2**22  # product of the sizes of a run beyond a limit
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,7 @@ class Launch:
     duties: tuple[Duty, ...] = ()  # limits of counters that show the technique, such as a least number of barriers
     dependences: tuple[Dependence | InputDependence, ...] = ()  # what the result must depend on
     mistakes: tuple[Mistake, ...] = ()  # usual ones; the first that explains a wrong result names its cause
+    may_stop: bool = False  # whether it is no fault that a run is stopped for its time
     nan_sources: str = "infinity - infinity, infinity / infinity, 0 * infinity, or memory that was never written"
 
 
@@ -50,6 +54,16 @@ class Above:
     def draw(self, rng: np.random.Generator) -> int:
         """Draw a size: at least 1.25 times `largest`, about twice as large on average."""
         steps = self.largest // 4 // self.step + int(rng.geometric(min(1.0, self.step / self.largest)))
+        return self.largest + self.step * steps
+
+    @property
+    def least_drawn(self) -> int:
+        """The least size that is drawn."""
+        return self.largest + self.step * (self.largest // 4 // self.step + 1)
+
+    def draw_beyond(self, limit: int, rng: np.random.Generator) -> int:
+        """Draw a size a little beyond a limit."""
+        steps = (limit - self.largest) // self.step + int(rng.integers(1, 4))
         return self.largest + self.step * steps
 
 
@@ -108,3 +122,40 @@ class Exercise:
                 sizes = (span.draw(rng) if isinstance(span, Above) else rng.choice(span).item() for span in spans)
                 launch = self.make_launch(rng, *sizes, **constants)
                 yield replace(launch, label=f"{launch.label}, drawn with seed {drawn_seed}")
+
+    def make_launches_beyond(
+        self, groups: Iterable[Iterable[int]], seed: int, **constants: int
+    ) -> Iterator[Launch | Questions]:
+        """Make runs beyond limits, for each size without an upper end.
+
+        Of each group of limits, the greatest is exceeded that there is time for. One that each drawn size exceeds is
+        left out.
+        """
+        for position in range(max(map(len, self.random_sizes))):
+            rng = np.random.default_rng([seed, 3, position])
+            choices = [spans for spans in self.random_sizes if isinstance((*spans[position:], 0)[0], Above)]
+            found = {limit: sizes for group in groups for limit, sizes in _find_beyond(choices, position, group, rng)}
+            for limit, sizes in found.items():
+                launch = self.make_launch(rng, *sizes, **constants)
+                yield replace(launch, label=f"{launch.label}, beyond the {limit} in the code", may_stop=True)
+
+
+def _find_beyond(choices, position, limits, rng):
+    """Yield the greatest limit that there is time to exceed, with the sizes of the run that does."""
+    for limit in sorted(limits, reverse=True):
+        drawn = [_draw_beyond(spans, position, limit, rng) for spans in choices if limit >= spans[position].least_drawn]
+        sizes = min(drawn, key=_count_work, default=())
+        if sizes and _count_work(sizes) <= MOST_WORK:
+            yield limit, sizes
+            return
+
+
+def _draw_beyond(spans, position, limit, rng):
+    """Draw sizes of which one exceeds a limit, and the others are small."""
+    sizes = [span.least_drawn if isinstance(span, Above) else rng.choice(span).item() for span in spans]
+    sizes[position] = spans[position].draw_beyond(limit, rng)
+    return sizes
+
+
+def _count_work(sizes):
+    return prod(size for size in sizes if isinstance(size, int) and size > 1)  # a float is no size

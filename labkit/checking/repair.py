@@ -61,7 +61,7 @@ def explain_early_return(function: Callable) -> str:
     if lines is None:
         return ""
     said = f"Line {lines[0]} lets threads leave, and all take part in line {lines[1]}: "
-    return f"{said}keep them to the end, and guard loads and stores alone."
+    return f"{said}keep them to the end, and guard only accesses that are outside an array."
 
 
 def explain_unused(function: Callable) -> str:

@@ -119,7 +119,8 @@ MISTAKES = (
         "bits were bytes",
         lambda m, n, weight_bits, bits, ridge: find_smallest_batch(m, n, weight_bits, bits, 8 * ridge),
         PlacedCure(
-            "The ridge is in FLOPs per byte: divide the bits by 8, or multiply the FLOPs by 8.", products_with(2)
+            "The ridge is in FLOPs per byte: multiply the FLOPs by 8, or divide the sum of all bits by 8.",
+            products_with(2),
         ),
     ),
     ("the batch were rounded down", _round_down, "Round up: `-(-a // b)` in place of `a // b`."),

@@ -5,10 +5,10 @@ from answers import answers
 from exercise_cells import cell, function
 from sampling import sampled
 
-from labkit.checking.check import read_constants
+from labkit.checking.check import judge, read_constants
 from labkit.checking.proof import find_telling_mistakes, find_unproven_mistakes, find_wrong_mistake, make_launches
 from labkit.checking.source import python_function
-from labkit.exercises import check, exercise, exercise_ids, known_ids
+from labkit.exercises import exercise, exercise_ids, known_ids
 
 PYTHON = [id for id in exercise_ids() if exercise(id).machine == "python"]
 GPU_OR_CPU = [id for id in known_ids() if exercise(id).machine != "python"]
@@ -39,7 +39,7 @@ def test_every_mistake_has_a_wrong_kernel_and_differs_from_the_others(id):
 def test_every_mistake_of_a_plain_function_is_named_where_it_is_made(id):
     named = set()
     for answer in answers_with_mistakes(id):
-        verdict = check(id, function(id, answer.source(cell(id))), seed=1)
+        verdict = judge(exercise(id), function(id, answer.source(cell(id))), seed=1)
         assert verdict.cause == answer.mistake and f"\n- The answers came out as if {verdict.cause}." in verdict.message
         named.add(answer.mistake)
     assert named == {cause for questions in exercise(id).make_launches(1) for cause, *_ in questions.mistakes}

@@ -5,6 +5,7 @@ from answers import variants
 from exercise_cells import cell, function, prose
 from sampling import WHOLE, sampled
 
+from labkit.checking.check import judge
 from labkit.checking.proof import find_wrong_verdict
 from labkit.exercises import chapter_of, check, exercise, exercise_ids, known_ids
 from labkit.exercises.contents import book_contents
@@ -22,7 +23,7 @@ def test_the_solution_is_accepted(id):
 
 @pytest.mark.parametrize("id", exercise_ids())
 def test_the_blank_is_rejected(id):
-    verdict = check(id, function(id, cell(id, "blank")), seed=1)
+    verdict = judge(exercise(id), function(id, cell(id, "blank")), seed=1)
     assert not verdict.passed
 
 
@@ -30,7 +31,7 @@ def test_the_blank_is_rejected(id):
 @pytest.mark.sample(24)
 def test_other_answers_get_the_stated_reason(id, variant):
     text = variant.source(cell(id))
-    verdict = check(id, function(id, text, f"<{id} {variant.what}>"), seed=2)
+    verdict = judge(exercise(id), function(id, text, f"<{id} {variant.what}>"), seed=2)
     assert not find_wrong_verdict(variant, [verdict])
 
 
