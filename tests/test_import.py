@@ -37,6 +37,15 @@ def test_the_start_of_a_notebook_does_not_wait_for_formats_of_jsonschema(modules
     assert "rfc3987_syntax" not in loaded  # its grammar takes a second
 
 
+def test_a_command_does_not_wait_for_them_either_but_a_program_of_the_user_s_has_them(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text("import rfc3987_syntax, sys\nprint('had' if sys.modules['rfc3987_syntax'] else '')\n")
+    invoke = "import json; from typer.testing import CliRunner; from labkit.cli import app; result = CliRunner().invoke"
+    loaded = "import sys; print(json.dumps([*filter(sys.modules.get, sys.modules)]))"
+    assert "rfc3987_syntax" not in run(f"{invoke}(app, ['prove', {str(tmp_path / 'none')!r}]); {loaded}")
+    assert "had" in run(f"{invoke}(app, ['run', {str(program)!r}]); print(json.dumps(result.output))")
+
+
 def test_what_labkit_offers_is_loaded_when_it_is_asked_for():
     loaded = run("import sys, json, labkit; dir(labkit); print(json.dumps([*sys.modules]))")
     assert [name for name in loaded if name.startswith("labkit")] == ["labkit"]

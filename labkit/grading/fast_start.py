@@ -1,4 +1,7 @@
-"""A pytest plugin that starts a second earlier: jsonschema goes without the grammar of a format that notebooks lack."""
+"""Lets a process, or pytest with this as a plugin, start a second earlier.
+
+jsonschema, which checks notebooks, goes without the grammar of a format that notebooks lack.
+"""
 
 import sys
 
