@@ -9,21 +9,30 @@ same kind; consecutive lines still go to different sets.
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Int64, UInt8
+from jaxtyping import Int64
 
 from labkit.machine.gpus import Gpu
 from labkit.machine.occupancy import occupancy, shared_allocation
 from labkit.simulator.seam import inner_njit, njit
 
+LINE, DIRTY = (
+    16,
+    8,
+)  # an entry's bits: 0 to 7 say which sectors are valid, 8 to 15 which are dirty, the rest is the line
+NO_LINE = -1
+
 
 class Cache(NamedTuple):
     """State of `copies` equal caches, a tuple that numba passes to compiled code."""
 
-    lines: Int64[np.ndarray, "copies sets ways"]  # line in each way, -1 if none; the way used last comes first
-    valid: UInt8[np.ndarray, "copies sets ways"]  # a bit per sector of the line
-    dirty: UInt8[np.ndarray, "copies sets ways"]  # likewise
+    entries: Int64[np.ndarray, "copies sets ways"]  # a line with its sectors' bits; the way used last comes first
     sectors_per_line: int
     hashed: bool  # the set is a hash of the line's number, not its lowest bits
+
+    @property
+    def lines(self) -> Int64[np.ndarray, "copies sets ways"]:
+        """The line in each way, -1 if none."""
+        return self.entries >> LINE
 
 
 def make_cache(
@@ -41,9 +50,7 @@ def make_cache(
         )
     shape = (copies, size_bytes // (ways * line_bytes), ways)
     return Cache(
-        lines=np.full(shape, -1, np.int64),
-        valid=np.zeros(shape, np.uint8),
-        dirty=np.zeros(shape, np.uint8),
+        entries=np.full(shape, NO_LINE << LINE, np.int64),
         sectors_per_line=line_bytes // sector_bytes,
         hashed=hashed,
     )
@@ -81,7 +88,7 @@ def set_index(cache: Cache, line: int) -> int:
     if cache.hashed:
         line ^= line >> np.uint64(7)
         line ^= line >> np.uint64(14)
-    return line % np.uint64(cache.lines.shape[1])
+    return line % np.uint64(cache.entries.shape[1])
 
 
 @inner_njit
@@ -91,9 +98,9 @@ def is_latest(cache: Cache, copy: int, sector: int) -> bool:
     Small enough to be inlined into the caller's loop, where it saves most calls of `touch`.
     """
     line = np.uint64(sector) // np.uint64(cache.sectors_per_line)
-    bit = np.uint64(1) << (np.uint64(sector) % np.uint64(cache.sectors_per_line))
-    copy, row, first = np.uint64(copy), set_index(cache, line), np.uint64(0)
-    return cache.lines[copy, row, first] == np.int64(line) and (cache.valid[copy, row, first] & bit) != 0
+    bit = np.int64(1) << np.int64(np.uint64(sector) % np.uint64(cache.sectors_per_line))
+    entry = cache.entries[np.uint64(copy), set_index(cache, line), np.uint64(0)]
+    return entry >> LINE == np.int64(line) and (entry & bit) != 0
 
 
 # Unsigned indices avoid numba's check for negative ones, which halves the speed here.
@@ -115,38 +122,34 @@ def touch(cache: Cache, copy: int, sector: int, write: bool) -> tuple[bool, int]
     dirty_sectors_evicted : int
         Sectors that the eviction wrote back.
     """
-    lines, valid, dirty = cache.lines, cache.valid, cache.dirty
     line = np.uint64(sector) // np.uint64(cache.sectors_per_line)
-    sector_bit = np.uint64(1) << (np.uint64(sector) % np.uint64(cache.sectors_per_line))
-    row = set_index(cache, line)
-    copy = np.uint64(copy)
-    one, first, last = np.uint64(1), np.uint64(0), np.uint64(lines.shape[2] - 1)
-    tag = np.int64(line)
+    sector_bit = np.int64(1) << np.int64(np.uint64(sector) % np.uint64(cache.sectors_per_line))
+    entries, tag = cache.entries[np.uint64(copy), set_index(cache, line)], np.int64(line)
+    one, first, last = np.uint64(1), np.uint64(0), np.uint64(cache.entries.shape[2] - 1)
 
     way = first
-    while way < last and lines[copy, row, way] != tag:
+    while way < last and entries[way] >> LINE != tag:
         way += one
 
-    hit, evicted = False, 0
-    valid_bits = dirty_bits = first
-    if lines[copy, row, way] == tag:
-        valid_bits, dirty_bits = np.uint64(valid[copy, row, way]), np.uint64(dirty[copy, row, way])
-        hit = (valid_bits & sector_bit) != 0
-    if lines[copy, row, way] != tag:
-        evicted = _count_bits(np.uint64(dirty[copy, row, way]))
+    entry, evicted = entries[way], 0
+    if entry >> LINE != tag:
+        evicted = _count_bits(np.uint64(entry >> DIRTY & 0xFF))
+        entry = tag << LINE
+    hit = (entry & sector_bit) != 0
 
     while way > first:
         before = way - one
-        lines[copy, row, way] = lines[copy, row, before]
-        valid[copy, row, way] = valid[copy, row, before]
-        dirty[copy, row, way] = dirty[copy, row, before]
+        entries[way] = entries[before]
         way = before
-    lines[copy, row, first] = tag
-    valid[copy, row, first] = valid_bits | sector_bit
-    dirty[copy, row, first] = dirty_bits | sector_bit if write else dirty_bits
+    entries[first] = entry | sector_bit | (sector_bit << DIRTY if write else 0)
     return hit, evicted
+
+
+def lines_in(cache: Cache, copy: int, line: int) -> Int64[np.ndarray, " ways"]:
+    """Return the lines of the set that a line belongs to, the one used last first; -1 where there is none."""
+    return cache.entries[copy, set_index(cache, line)] >> LINE
 
 
 def dirty_sectors(cache: Cache) -> int:
     """Return the number of sectors, over all copies, that are not written back yet."""
-    return int(np.bitwise_count(cache.dirty).sum())
+    return int(np.bitwise_count(cache.entries >> DIRTY & 0xFF).sum())

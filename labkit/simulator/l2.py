@@ -14,6 +14,7 @@ from labkit.simulator.seam import inner_njit, njit
 from labkit.trace import SECTOR_BYTES
 
 BUFFER_ROWS = 8_000_000
+WRITES, SITE = 8, 16  # bits of a request's last number, above those of a partition
 SCHEDULERS = 4  # per SM; a warp's is its number modulo 4 (Jia et al., "Dissecting the NVIDIA Volta", 2018)
 
 
@@ -26,21 +27,23 @@ class L2:
         self.totals = totals
         self.sms_per_partition = -(-gpu.sms // gpu.l2_partitions)
         self.sectors = self.fetched = self.written_back = 0
-        self._buffer = np.empty((0, 4), np.int64)
-        self._waiting: list[tuple] = []
-        self._waiting_rows = 0
+        self._buffer = self._waiting = self._ordered = np.empty((0, 4), np.int64)
+        self._count = 0
 
     def rows(self, count):
         """Return space for (clock, warp, sector, SM) of `count` requests; the next call returns the same space."""
-        if len(self._buffer) < count:
-            self._buffer = np.empty((count, 4), np.int64)
+        self._buffer = _with_room(self._buffer, count)
         return self._buffer
 
     def send(self, rows, site, writes):
         """Queue one warp instruction's requests until the wave has run, or the buffer is full."""
-        self._waiting.append((rows.copy(), site, writes))
-        self._waiting_rows += len(rows)
-        if self._waiting_rows > BUFFER_ROWS:
+        start, self._count = self._count, self._count + len(rows)
+        self._waiting = _with_room(self._waiting, self._count)
+        waiting = self._waiting[start : self._count]
+        waiting[:] = rows
+        waiting[:, 3] //= self.sms_per_partition
+        waiting[:, 3] += (site << SITE) + (writes << WRITES)
+        if self._count > BUFFER_ROWS:
             self.flush()
 
     def flush(self):
@@ -49,22 +52,16 @@ class L2:
         No order at one clock is right for all. On an H100, neighbouring warps that share a pair of sectors hit less
         often than when each follows the other. Here they do too, because they belong to different schedulers.
         """
-        if not self._waiting:
+        if not self._count:
             return
-        rows = np.concatenate([r for r, _, _ in self._waiting])
-        lengths = [len(r) for r, _, _ in self._waiting]
-        sites = np.repeat([s for _, s, _ in self._waiting], lengths)
-        writes = np.repeat([w for _, _, w in self._waiting], lengths)
-        order = np.arange(len(rows))
-        for key in (rows[:, 1], rows[:, 1] % SCHEDULERS, rows[:, 0]):
-            order = _stable_sort(key - key.min(), order)
-        rows[:, 3] //= self.sms_per_partition
-        fetched, written_back = _replay(self.cache, order, rows, sites, writes, self.totals)
+        rows = self._waiting[: self._count]
+        self._ordered = _with_room(self._ordered, self._count)
+        ordered = rows.take(_order(rows[:, 0], rows[:, 1]), axis=0, out=self._ordered[: self._count], mode="clip")
+        fetched, written_back = _replay(self.cache, ordered, self.totals)
         self.fetched += fetched
         self.written_back += written_back
-        self.sectors += len(rows)
-        self._waiting.clear()
-        self._waiting_rows = 0
+        self.sectors += self._count
+        self._count = 0
 
     @property
     def bytes_read(self) -> int:
@@ -97,28 +94,50 @@ class NoL2:
         """Do nothing: no request waits."""
 
 
+def _with_room(rows, count):
+    """Return the rows, with space for `count` of them."""
+    if count <= len(rows):
+        return rows
+    larger = np.empty((max(count, 2 * len(rows)), 4), np.int64)
+    larger[: len(rows)] = rows
+    return larger
+
+
+def _order(clock, warp):
+    """Return the order by clock, then by scheduler, then by warp.
+
+    Most requests come in the order of their warps: then one sort by clock and scheduler is enough.
+    """
+    keys = (clock - clock.min()) * SCHEDULERS + warp % SCHEDULERS
+    order = _stable_sort(keys, np.arange(len(keys)))
+    keys, warp = keys.take(order), warp.take(order)
+    if ((warp[1:] < warp[:-1]) & (keys[1:] == keys[:-1])).any():
+        order = order[np.lexsort((warp, keys))]
+    return order
+
+
 def _stable_sort(keys, order):
     """Return `order` sorted by keys of at least 0, stably: 16 bits at a time, which NumPy sorts by their digits."""
     for shift in range(0, int(keys.max()).bit_length(), 16):
         digits = (keys >> shift).astype(np.uint16)
-        order = order[np.argsort(digits[order], kind="stable")]
+        order = order.take(np.argsort(digits if shift == 0 else digits.take(order), kind="stable"))
     return order
 
 
 @njit(cache=True)
-def _replay(l2, order, rows, sites, writes, totals):
-    """Send requests to L2 in `order`, and add hits to each site's totals; return the sectors read and written in DRAM.
+def _replay(l2, rows, totals):
+    """Send requests to L2, and add hits to each site's totals; return the sectors read and written in DRAM.
 
-    `rows` are (clock, warp, sector, partition next to the SM).
+    `rows` are (clock, warp, sector, partition next to the SM with the bits of WRITES and SITE).
     """
     fetched = written_back = 0
-    partitions = l2.lines.shape[0]
+    partitions = l2.entries.shape[0]
     clock = warp = sector = -1
     hit = False
-    for i in order:
+    for i in range(len(rows)):
         with_last = rows[i, 0] == clock and rows[i, 1] == warp and rows[i, 2] == sector ^ 1
-        clock, warp, sector, write = rows[i, 0], rows[i, 1], rows[i, 2], writes[i]
-        near = rows[i, 3]
+        clock, warp, sector = rows[i, 0], rows[i, 1], rows[i, 2]
+        near, write, site = rows[i, 3] & 0xFF, (rows[i, 3] >> WRITES & 1) == 1, rows[i, 3] >> SITE
         home = _home_partition(sector // l2.sectors_per_line, partitions)
         found, brought, evicted = _access_partition(l2, near, sector, write and near == home, write)
         written_back += evicted
@@ -130,7 +149,7 @@ def _replay(l2, order, rows, sites, writes, totals):
         # both sectors of a pair that one instruction requests are missed together
         hit = found and (hit or not with_last)
         if hit:
-            totals[sites[i], L2_HITS] += 1
+            totals[site, L2_HITS] += 1
     return fetched, written_back
 
 

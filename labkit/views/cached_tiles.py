@@ -9,7 +9,7 @@ from matplotlib.patches import Rectangle
 
 from labkit.loops import LoopTrace
 from labkit.machine.gpus import CacheLevel, Cpu
-from labkit.simulator.caches import Cache, make_cache, touch
+from labkit.simulator.caches import NO_LINE, Cache, make_cache, touch
 from labkit.simulator.seam import njit
 from labkit.table import short_number
 from labkit.views import stills
@@ -98,7 +98,7 @@ def _last_product(side, trace: LoopTrace, level: CacheLevel) -> Moment:
         boxes.append([rows.min(), rows.max(), columns.min(), columns.max()])
     cache = make_cache(level.bytes, level.ways, level.line_bytes, level.line_bytes)
     _touch_all(cache, lines)
-    held, of_tiles = set(cache.lines[cache.lines >= 0].tolist()), set(lines[begin:end].tolist())
+    held, of_tiles = {*cache.lines.ravel().tolist()} - {NO_LINE}, set(lines[begin:end].tolist())
     owners = dict(zip(lines.tolist(), array[:end].tolist()))
     rows = []
     for line in sorted(held | of_tiles):

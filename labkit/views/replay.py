@@ -8,7 +8,7 @@ from jaxtyping import Int64
 
 from labkit.loops import LoopTrace
 from labkit.machine.gpus import CacheLevel, gpu
-from labkit.simulator.caches import Cache, l1_bytes, make_cache, make_l1, set_index, touch
+from labkit.simulator.caches import Cache, l1_bytes, lines_in, make_cache, make_l1, touch
 from labkit.trace import SECTOR_BYTES, ArrayInfo, Trace
 
 
@@ -143,7 +143,7 @@ def _moves(pieces, cache: Cache, copies):
 def _evicted_pieces(cache, copy, piece):
     """Return the pieces of the line that is evicted if `piece`'s line is not in the cache."""
     line = piece // cache.sectors_per_line
-    ways = cache.lines[copy, set_index(cache, line)]
+    ways = lines_in(cache, copy, line)
     if line in ways:
         return range(0)
     first = int(ways[-1]) * cache.sectors_per_line

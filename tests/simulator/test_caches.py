@@ -89,7 +89,7 @@ def test_a_sectored_line_brings_only_the_sector_asked_for():
 
 
 def test_a_number_of_sets_that_is_no_power_of_two():
-    assert make_cache(50 * 1024 * 1024 // 3, 16).lines.shape == (1, 8533, 16)
+    assert make_cache(50 * 1024 * 1024 // 3, 16).entries.shape == (1, 8533, 16)
 
 
 @pytest.mark.parametrize("arguments", [(1024, 2, 100, 32), (1024, 2, 1024, 32), (100, 1), (1024, 0)])

@@ -12,14 +12,16 @@ from typing import Any
 from labkit.simulator.language import CONSTANTS, POSITIONS
 from labkit.simulator.reading.folding import replacement
 from labkit.simulator.reading.outside import language_path, value_outside
+from labkit.simulator.reading.syntax import walk
 
 
 def expand_aliases(tree: ast.FunctionDef, names: dict[str, Any]) -> ast.FunctionDef:
     """Replace such variables of a function by what they stand for; changes the tree. `names` has its free names."""
-    stored = Counter(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
-    parameters = {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
+    nodes = walk(tree)
+    stored = Counter(n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    parameters = {n.arg for n in nodes if isinstance(n, ast.arg)}
     meanings: dict[str, ast.expr] = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         for target, value in _pairs(node) if isinstance(node, ast.Assign) else ():
             if stored[target.id] == 1 and target.id not in parameters:
                 meaning = _Expander(meanings).visit(deepcopy(value))

@@ -10,6 +10,8 @@ import dis
 import warnings
 from copy import deepcopy
 
+from labkit.simulator.reading.syntax import walk
+
 RETURNS_A_CONSTANT = ["LOAD_CONST", "RETURN_VALUE"], ["RETURN_CONST"]  # Python 3.11, and 3.12 on
 
 
@@ -23,7 +25,7 @@ def fold_constants(tree: ast.AST) -> ast.AST:
 
 def as_written(node: ast.AST) -> ast.AST:
     """Return the node as its author wrote it, with every constant expression spelled out."""
-    return _Unfolder().visit(deepcopy(node)) if any(hasattr(n, "unfolded") for n in ast.walk(node)) else node
+    return _Unfolder().visit(deepcopy(node)) if any(hasattr(n, "unfolded") for n in walk(node)) else node
 
 
 class _Folder(ast.NodeTransformer):

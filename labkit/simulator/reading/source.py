@@ -18,6 +18,7 @@ from labkit.simulator.limits import MAX_CHARACTERS
 from labkit.simulator.reading.aliases import expand_aliases
 from labkit.simulator.reading.folding import fold_constants
 from labkit.simulator.reading.inner import as_function, free_variables, inner_functions, named
+from labkit.simulator.reading.syntax import walk
 from labkit.simulator.reading.trusted import Device, trusted
 
 
@@ -53,7 +54,7 @@ def read_source(function: FunctionType, position: tuple[int, int] | None = None)
 
 def _at_position(source, position):
     tree = deepcopy(source.tree)
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if hasattr(node, "lineno"):
             node.own_place = node.lineno, node.col_offset
             node.lineno, node.col_offset = position
@@ -74,7 +75,7 @@ def written_as(function: FunctionType, other: FunctionType) -> FunctionType:
         names.append(name)
     new_names = dict(zip(code.co_varnames, names))
     tree = _at_position(source, (place.tree.lineno, place.tree.col_offset)).tree
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Name):
             node.id = new_names.get(node.id, node.id)
         elif isinstance(node, ast.arg):
@@ -124,7 +125,7 @@ def _read(function):
 
 def _lambda_in(statement: ast.stmt, code: CodeType) -> ast.FunctionDef:
     """Return the one lambda of a statement, as a function; raise KernelError where there are several."""
-    lambdas = [n for n in ast.walk(statement) if isinstance(n, ast.Lambda)]
+    lambdas = [n for n in walk(statement) if isinstance(n, ast.Lambda)]
     if len(lambdas) != 1:
         raise KernelError(
             "which of the lambdas in this line is meant cannot be told; write a function with `def`",
@@ -144,7 +145,7 @@ def _matches(text: str, tree: ast.FunctionDef, code: CodeType) -> bool:
     """Return whether the text belongs to the code: the same name and arguments, and all names that the code uses."""
     arguments = [a.arg for a in (*tree.args.posonlyargs, *tree.args.args)]
     used = {*code.co_varnames}
-    if not any(isinstance(n, ast.Assert) for n in ast.walk(tree)):  # pytest rewrites those
+    if not any(isinstance(n, ast.Assert) for n in walk(tree)):  # pytest rewrites those
         used |= {*code.co_names}
     written = set(re.findall(r"\w+", unicodedata.normalize("NFKC", text)))
     same = code.co_name in (tree.name, "<lambda>") and arguments == [*code.co_varnames[: code.co_argcount]]

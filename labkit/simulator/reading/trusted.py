@@ -22,6 +22,7 @@ _TRUSTED_TYPES = (
     BuiltinFunctionType, type, EnumType, DeviceArray, KernelName,
     *(kind for kind in set(np.sctypeDict.values()) if kind is not np.str_),
 )  # fmt: skip
+_TRUSTED = frozenset(map(id, _TRUSTED_TYPES))  # a class may have a hash of its own
 _PLAIN = {int: int.__int__, float: float.__float__, str: str.__str__}  # the plain value of a derived type
 
 
@@ -59,8 +60,9 @@ def trusted(value) -> Any:
     if value is not None and value is sys.modules.get("numba.types"):  # once imported, it hands all on to this module
         return sys.modules.get("numba.core.types", value)
     kind = type(value)
-    known = (*_TRUSTED_TYPES, getattr(sys.modules.get("numba.cuda.extending"), "_Intrinsic", None))
-    if any(kind is candidate for candidate in known) or _derives(kind, np.dtype) or _derives(kind, types.Type):
+    if id(kind) in _TRUSTED or kind is getattr(sys.modules.get("numba.cuda.extending"), "_Intrinsic", None):
+        return value
+    if _derives(kind, np.dtype) or _derives(kind, types.Type):
         return value
     if _derives(kind, np.ndarray):
         return np.ndarray.view(value, np.ndarray)

@@ -7,7 +7,7 @@ that uses the result in another way, as an index to write to, learns nothing of 
 import ast
 
 from labkit.simulator.reading.source import captured_values, own_place, read_source
-from labkit.simulator.reading.syntax import is_atomic, may_jump
+from labkit.simulator.reading.syntax import is_atomic, may_jump, walk
 from labkit.simulator.translator.control_flow import callees
 
 
@@ -20,22 +20,22 @@ def accesses_after_atomics(function: ast.FunctionDef, names, cache: dict) -> set
     if not atomics:
         return set()
     derived, found = _derived_names(function, atomics), set()
-    for node in ast.walk(function):
+    for node in walk(function):
         if isinstance(node, ast.If | ast.While) and _mentions(node.test, derived):
             # behind a loop, or a branch that may jump, the rest of the function depends on the condition too
             to_the_end = isinstance(node, ast.While) or may_jump([*node.body, *node.orelse])
-            inside = ast.walk(function if to_the_end else node)
+            inside = walk(function if to_the_end else node)
             found |= {n for n in inside if isinstance(n, ast.Subscript) and own_place(n) > own_place(node)}
     return found
 
 
 def _atomic_calls(tree, names, cache):
     """Return the calls of atomics, and of device functions that make some."""
-    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call)]
-    return {n for n in calls if is_atomic(n) or any(_holds_atomics(callee, cache) for callee in callees([n], names))}
+    calls = [n for n in walk(tree) if isinstance(n, ast.Call)]
+    return {n for n in calls if is_atomic(n) or any(holds_atomics(callee, cache) for callee in callees([n], names))}
 
 
-def _holds_atomics(function, cache):
+def holds_atomics(function, cache):
     """Return whether a device function calls an atomic."""
     if function not in cache:
         cache[function] = False  # until it is known; a function that calls itself is refused
@@ -48,7 +48,7 @@ def _derived_names(function, questions):
     derived, before = {*questions}, None
     while derived != before:
         before = set(derived)
-        for node in ast.walk(function):
+        for node in walk(function):
             if isinstance(node, ast.Assign | ast.AugAssign) and _mentions(node.value, derived):
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 derived |= {_name(part) for target in targets for part in getattr(target, "elts", [target])}
@@ -63,4 +63,4 @@ def _name(target):
 
 
 def _mentions(node, derived):
-    return any(n in derived or getattr(n, "id", n) in derived for n in ast.walk(node))
+    return any(n in derived or getattr(n, "id", n) in derived for n in walk(node))

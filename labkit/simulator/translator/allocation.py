@@ -11,6 +11,7 @@ from labkit.simulator import numba_types
 from labkit.simulator.errors import NotFixed
 from labkit.simulator.language import CASTS
 from labkit.simulator.reading.source import own_place
+from labkit.simulator.reading.syntax import walk
 from labkit.simulator.seam import NumbaError, types
 from labkit.simulator.translator.float64 import in_whole_numbers
 from labkit.simulator.translator.program import Allocation
@@ -73,7 +74,7 @@ class Allocations(Variables):
         static, literal = self.expression(node).static, self.literal(node)
         if is_known(literal):
             return literal
-        names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+        names = {part.id for part in walk(node) if isinstance(part, ast.Name)}
         is_outside = static is not MISSING or (node is not in_whole_numbers(node) and not names & self.env.keys())
         value = self.written(in_whole_numbers(node)) if is_outside else "..."
         raise NotFixed(
@@ -113,7 +114,7 @@ class Allocations(Variables):
 
     def target_name(self, node, space):
         """Return the variable that the call's array is assigned to; else the memory space."""
-        for statement in ast.walk(self.source.tree):
+        for statement in walk(self.source.tree):
             match statement:
                 case ast.Assign([ast.Name(name)], value) if node in (value, getattr(value, "value", None)):
                     return name

@@ -3,8 +3,8 @@
 import ast
 
 from labkit.simulator import limits
-from labkit.simulator.reading.syntax import changing_variables, contains, is_spin, may_jump, never_ends
-from labkit.simulator.translator.control_flow import has_grid_barrier, may_wait
+from labkit.simulator.reading.syntax import changing_variables, contains, is_spin, may_jump, never_ends, walk
+from labkit.simulator.translator.control_flow import has_grid_barrier, may_block, may_wait
 from labkit.simulator.translator.homes import region_of
 from labkit.simulator.translator.variables import Variables
 from labkit.simulator.values import MISSING, Tuple, Value
@@ -32,7 +32,7 @@ class Branches(Variables):
         outer = self.mask
         yes, no = self.name("m"), self.name("m")
         self.emit(f"{yes}, {no} = split({outer}, {test.code})")
-        self.guard_fork([*node.body, *node.orelse], yes, outer)
+        self.guard_fork(node, [*node.body, *node.orelse], yes, outer)
         before, assigned = dict(self.env), set(self.assigned)
         ends, sure = [], []
         for part, mask, body in (("body", yes, node.body), ("orelse", no, node.orelse)):
@@ -52,11 +52,16 @@ class Branches(Variables):
         if may_jump(node.body) or may_jump(node.orelse):
             self.emit(f"{outer} = union({yes}, {no})")
 
-    def guard_fork(self, body, entering, outer):
-        """Ask the scheduler for separate sets of warps where they would diverge around a wait."""
-        spins = any(isinstance(n, ast.While) and is_spin(n) for s in body for n in ast.walk(s))
-        if spins or may_wait(body, self.names, self.program.waiting):
-            spins = spins or has_grid_barrier(body, self.names, self.program.meeting)
+    def guard_fork(self, node, body, entering, outer):
+        """Ask the scheduler for separate sets of warps where they would diverge around a wait in the node's body."""
+        if not may_block(self.function, self.program.waiting):
+            return
+        if node not in self.waits:
+            spins = any(isinstance(n, ast.While) and is_spin(n) for s in body for n in walk(s))
+            waits = spins or may_wait(body, self.names, self.program.waiting)
+            self.waits[node] = waits, spins or waits and has_grid_barrier(body, self.names, self.program.meeting)
+        waits, spins = self.waits[node]
+        if waits:
             self.emit(f"w.chunk.guard(w, {entering}, {outer}, {spins})")
 
     def loop(self, node, header, enter):
@@ -82,7 +87,7 @@ class Branches(Variables):
                 tick = len(self.lines)
                 self.emit("")
                 runs = enter(looping, inner)
-                self.guard_fork([node], inner, outer)
+                self.guard_fork(node, [node], inner, outer)
                 if runs:  # or MISSING, which is true; numba does not type a body that never runs
                     self.statements(node.body)
             self.indent = indent

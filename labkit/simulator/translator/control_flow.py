@@ -5,7 +5,7 @@ import ast
 from labkit.simulator.instruction import instruction_of
 from labkit.simulator.reading.outside import language_path, value_outside
 from labkit.simulator.reading.source import captured_values, python_function, read_source
-from labkit.simulator.reading.syntax import is_spin
+from labkit.simulator.reading.syntax import is_spin, walk
 
 BARRIERS = set("syncthreads syncthreads_count syncthreads_and syncthreads_or sync".split())  # of `cuda`
 
@@ -15,7 +15,7 @@ def may_block(function, cache: dict) -> bool:
     if function not in cache:
         cache[function] = False  # until it is known; a function that calls itself is refused
         tree = read_source(function).tree
-        spins = any(isinstance(n, ast.While) and is_spin(n) for n in ast.walk(tree))
+        spins = any(isinstance(n, ast.While) and is_spin(n) for n in walk(tree))
         cache[function] = spins or may_wait([tree], captured_values(function), cache)
     return cache[function]
 
@@ -41,7 +41,7 @@ def _meets_grid(function, cache):
 
 def called_names(nodes, names) -> set[str]:
     """Return the last names of all calls: `syncthreads` of `cuda.syncthreads()`, under any name of it."""
-    calls = [n.func for node in nodes for n in ast.walk(node) if isinstance(n, ast.Call)]
+    calls = [n.func for node in nodes for n in walk(node) if isinstance(n, ast.Call)]
     paths = [language_path(value_outside(function, names)) or "" for function in calls]
     written = {function.attr for function in calls if isinstance(function, ast.Attribute)}  # methods, too
     return written | {path.rpartition(".")[2] for path in paths}
@@ -60,4 +60,4 @@ def instructions(nodes, names) -> list:
 
 
 def _called_values(nodes, names):
-    return (value_outside(n.func, names) for node in nodes for n in ast.walk(node) if isinstance(n, ast.Call))
+    return (value_outside(n.func, names) for node in nodes for n in walk(node) if isinstance(n, ast.Call))

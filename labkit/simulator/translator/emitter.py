@@ -10,7 +10,7 @@ from labkit.simulator.numba_types import dtype_of
 from labkit.simulator.reading.folding import as_written
 from labkit.simulator.reading.source import argument_names, captured_values, read_source
 from labkit.simulator.seam import types
-from labkit.simulator.translator.after_atomics import accesses_after_atomics
+from labkit.simulator.translator.after_atomics import accesses_after_atomics, holds_atomics
 from labkit.simulator.translator.guesses import find_guesses
 from labkit.simulator.translator.homes import Homes
 from labkit.simulator.translator.program import Access
@@ -38,8 +38,12 @@ class Emitter:
         self.parameters = argument_names(self.source)
         self.names = captured_values(function)
         self.homes = Homes(self.source.tree, self.source.free)
-        self.guesses = find_guesses(self.source.tree)
-        self.after_atomics = accesses_after_atomics(self.source.tree, self.names, program.atomic)
+        has_atomics = holds_atomics(function, program.atomic)
+        self.guesses = find_guesses(self.source.tree) if has_atomics else set()
+        self.after_atomics = (
+            accesses_after_atomics(self.source.tree, self.names, program.atomic) if has_atomics else set()
+        )
+        self.waits: dict[ast.AST, tuple[bool, bool]] = {}  # what `guard_fork` knows of branches and loops
         self.env: dict[str, Any] = {}
         self.lines: list[str] = []
         self.indent = 1

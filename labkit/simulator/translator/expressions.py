@@ -10,7 +10,7 @@ import numpy as np
 from labkit.simulator import numba_types
 from labkit.simulator.host import DeviceArray
 from labkit.simulator.limits import MAX_ENTRIES
-from labkit.simulator.reading.syntax import contains, is_boolean
+from labkit.simulator.reading.syntax import contains, is_boolean, walk
 from labkit.simulator.reading.trusted import Named, in_words
 from labkit.simulator.seam import types
 from labkit.simulator.translator.refused import MISPLACED, REFUSED
@@ -221,7 +221,7 @@ class Expressions(Variables):
 
         They may if it has no access, call, division, or variable that is unassigned or may be None.
         """
-        names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+        names = {n.id for n in walk(node) if isinstance(n, ast.Name)}
         unset = names & (self.env.keys() | self.first_types.keys()) - self.assigned
         may_be_none = any(isinstance(self.env.get(name), Maybe) for name in names)
         risks = ast.Subscript, ast.Call, ast.Div, ast.FloorDiv, ast.Mod

@@ -2,6 +2,7 @@
 
 import ast
 
+from labkit.simulator.reading.syntax import walk
 from labkit.simulator.seam import types
 from labkit.simulator.translator.variables import Variables
 from labkit.simulator.values import MISSING
@@ -51,7 +52,7 @@ class Float64Advice(Variables):
         """Return the number that a variable was given before a line, with its line; None if it was no number."""
         if not isinstance(node, ast.Name) or node.id not in self.env:
             return None
-        for statement in ast.walk(self.source.tree):
+        for statement in walk(self.source.tree):
             match statement:
                 case ast.Assign([ast.Name(name)], ast.Constant(int() | float()) as value):
                     if name == node.id and value.lineno < line:

@@ -7,14 +7,14 @@ harm if it is out of date. Conditions of the loop on the guess are not checked.
 import ast
 
 from labkit.simulator.reading.source import own_place
-from labkit.simulator.reading.syntax import is_atomic
+from labkit.simulator.reading.syntax import is_atomic, walk
 
 
 def find_guesses(function: ast.FunctionDef) -> set[ast.Subscript]:
     """Return the subscripts of a function that read what a compare-and-swap of the same element compares with."""
-    swaps = [node for node in ast.walk(function) if _is_swap(node)]
+    swaps = [node for node in walk(function) if _is_swap(node)]
     found = set()
-    for node in ast.walk(function) if swaps else ():
+    for node in walk(function) if swaps else ():
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript) and _assigned_names(node.targets):
             for swap in swaps:
                 if _element_text(swap) == _text_of(node.value.value, node.value.slice) and _is_guess(
@@ -29,7 +29,7 @@ def _is_guess(read, swap, function):
     start, end = own_place(read), own_place(swap)
     if end < start:  # it is for the next iteration of a loop
         end = (float("inf"), 0)
-    between = [s for s in ast.walk(function) if isinstance(s, ast.stmt) and start < own_place(s) < end]
+    between = [s for s in walk(function) if isinstance(s, ast.stmt) and start < own_place(s) < end]
     copies = _closure(_assigned_names(read.targets), between, lambda value, known: getattr(value, "id", None) in known)
     derived = _closure(_assigned_names(read.targets), between, _mentions)
     compare = swap.args[-2]
@@ -51,7 +51,7 @@ def _closure(names, statements, takes):
 
 def _passes_on(statement, names, swap):
     """Return whether the statement passes these names' values on, other than to a variable, a condition or the swap."""
-    if any(node is swap for node in ast.walk(statement)) and not isinstance(statement, ast.Return):
+    if any(node is swap for node in walk(statement)) and not isinstance(statement, ast.Return):
         return False
     if isinstance(statement, ast.Assign | ast.AugAssign):
         targets = getattr(statement, "targets", None) or [statement.target]
@@ -78,4 +78,4 @@ def _assigned_names(targets) -> set[str]:
 
 
 def _mentions(node, names):
-    return any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(node))
+    return any(isinstance(n, ast.Name) and n.id in names for n in walk(node))

@@ -2,6 +2,8 @@
 
 import ast
 
+from labkit.simulator.reading.syntax import walk
+
 
 class Homes(ast.NodeVisitor):
     """Finds each variable's home: the innermost region that holds all its uses, the first a plain store."""
@@ -51,7 +53,7 @@ class Homes(ast.NodeVisitor):
 
     def visit_FunctionDef(self, node):
         """Note what an inner function reads as a use in the whole function: it is called anywhere."""
-        for name in {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}:
+        for name in {n.id for n in walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}:
             self.uses.setdefault(name, []).append((("function",), False))
 
     visit_Lambda = visit_FunctionDef
