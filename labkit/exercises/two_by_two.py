@@ -51,7 +51,7 @@ def make_launch(rng, channels, P, Q):
             Mistake(
                 "16 products were made, of the corners of U",
                 lambda: {2: expect(x, transform_taps(U), P, Q)},
-                "Multiply U itself, and recover no taps.",
+                "Multiply U as it is: compute no taps from it.",
             ),
             Mistake(
                 "only the columns of a tile were transformed",
