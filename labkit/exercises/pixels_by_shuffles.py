@@ -4,14 +4,14 @@ import numpy as np
 
 from labkit.checking import NO_ARITHMETIC, Above, Budget, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import LOADING_THREADS, LOCAL_NUMBERS, SHARED_BYTES
-from labkit.exercises.problems import expect, last_block_size, random_matrix, shared_among_threads
+from labkit.exercises.problems import expect, last_block_size, random_matrix, shared_among_threads, with_zeros
 from labkit.table import count_text
 
 CHANNELS, THREADS, WARP = 3, 128, 32
 
 
 def make_launch(rng, pixels):
-    x = random_matrix(rng, CHANNELS, pixels)
+    x = with_zeros(random_matrix(rng, CHANNELS, pixels))
     y = x.T.astype(float)
     warps, sectors = -(-pixels // WARP), -(-pixels // 8)
     # rows of x that begin inside a sector need one more per warp
