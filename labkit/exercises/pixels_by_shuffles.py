@@ -16,9 +16,10 @@ def make_launch(rng, pixels):
     warps, sectors = -(-pixels // WARP), -(-pixels // 8)
     # rows of x that begin inside a sector need one more per warp
     per_plane = sectors if pixels % 8 == 0 else sectors + warps
-    of_warp = np.minimum(np.arange(pixels) // WARP * WARP, pixels - 1)[:, None]
     i = np.arange(pixels)[:, None] % WARP * CHANNELS + np.arange(CHANNELS)  # of a warp's elements of y
-    from_lane = x[np.arange(CHANNELS), np.minimum(of_warp + i % WARP, pixels - 1)].astype(float)
+    lanes = np.arange(pixels)[:, None] // WARP * WARP + i % WARP
+    of_lane = x[np.arange(CHANNELS), np.minimum(lanes, pixels - 1)].astype(float)
+    from_lane = np.where(lanes < pixels, of_lane, 0)
     in_whole_warps = np.arange(pixels)[:, None] < pixels // WARP * WARP
     return Launch(
         label=f"{count_text(pixels, 'pixel')}, blocks of {THREADS}",
