@@ -115,5 +115,7 @@ EXERCISE = Exercise(
         ((1, 2), Above(20), (1, 2, 3), (1,), (3, 5, 7), (2, 4), (2,)),
         ((1,), (1, 2), Above(20), (2,), (6, 8), (5, 6, 7), (1, 2)),  # more rows above than the image has
         ((1, 2), (8,), (12,), (2,), (1,), (1, 2), (4, 5)),  # windows that end well before the image does
+        ((1,), (9, 18), (10, 19), (2,), (4,), (5, 6), (9,)),  # and by more than a filter is tall
+        ((1,), (1, 2), (22, 43), (1,), (17, 18), (3, 5), (21,)),  # a last column alone, and far more rows above
     ),
 )

@@ -159,7 +159,8 @@ def _guard_load(node):
     tests = []
     for axis, index in enumerate(indices):
         if not isinstance(index, ast.Constant):
-            tests.append(f"0 <= {ast.unparse(index)} < {ast.unparse(node.value)}.shape[{axis}]")
+            size = parse_expression(f"{ast.unparse(node.value)}.shape[{axis}]")
+            tests.append(ast.unparse(ast.Compare(ast.Constant(0), [ast.LtE(), ast.Lt()], [index, size])))
     if tests:
         where = "`, `".join(tests)
         new = parse_expression(f"({ast.unparse(node)} if {' and '.join(tests)} else np.float32(0))")
