@@ -28,6 +28,8 @@ def make_launch(rng, C, H, W, K, R, S, stride):
     left, right = pads("same", W, S, stride)
     problem = Forward(1, C, H, W, K, R, S, stride, stride, top, bottom, left, right)
     x, w, y, _ = problem.operands(seed=int(rng.integers(2**31)))
+    if K > 1:
+        w[-1] = 0  # an output of 0 is to be stored, too
     (expected,) = problem.expected((x, w, y, problem)).values()
     return Launch(
         label=f"{count_text(C, 'channel')} of {H} x {W}, {count_text(K, 'filter')} of {R} x {S}, stride {stride}",

@@ -138,6 +138,7 @@ RIGHT = (
 )
 
 WRONG = (
+    wrong("zeros are not stored", ("y[(k * P + p) * Q + q] = total", "if total != 0:\n            y[(k * P + p) * Q + q] = total")),
     wrong(
         "rounded up by almost 1",
         (
