@@ -71,5 +71,10 @@ EXERCISE = Exercise(
     function="one_launch",
     make_launch=make_launch,
     sizes=((1000, 5), (333, 40)),  # elements, blocks of one warp
-    random_sizes=((range(2001, 3000, 2), range(33, 60)), ((1,), (1, 2)), ((2, 3, 31), (1, 2)), (Above(3000), Above(60))),
+    random_sizes=(
+        (range(2001, 3000, 2), range(33, 60)),
+        ((1,), (1, 2)),
+        ((2, 3, 31), (1, 2)),
+        (Above(3000), Above(60)),
+    ),
 )

@@ -141,7 +141,13 @@ EXERCISE = Exercise(
         (Above(150), (1, 3)),
         # what is far away for other points is near here; squares lose digits
         ((70, 90), (65, 67), (1,), (30_000,), (-30_000,)),
-        ((70, 90), (65, 67), (1,), (-999_999_000,), (-999_999_000,)),  # some points of P are at the other end of the range
+        (
+            (70, 90),
+            (65, 67),
+            (1,),
+            (-999_999_000,),
+            (-999_999_000,),
+        ),  # some points of P are at the other end of the range
         ((70, 90), (63, 65), (2**-7,)),  # a square is less than its root
     ),
 )
