@@ -54,6 +54,10 @@ class Budget:
     shares: Mapping[str, int] = field(default_factory=dict)  # array -> its part of the limit, if several arrays use it
     cure: str = ""  # a sentence on what to write, where the counter does not tell it
 
+    def share_of(self, array: str) -> int:
+        """Return an array's part of the limit: of one without a part of its own, what the others leave."""
+        return self.shares.get(array, self.at_most - sum(self.shares.values()))
+
 
 NO_FLOAT64 = Budget(FLOAT64, 0, "the matrices are float32")
 
@@ -128,6 +132,6 @@ def find_worst_site(budget: Budget, trace: Trace | LoopTrace) -> SiteCounters | 
     array_counts = Counter()
     for counters in trace.sites:
         array_counts[counters.site.array] += read_site_counter(budget.counter, counters)
-    array = max(array_counts, key=lambda array: array_counts[array] - budget.shares.get(array, 0))
+    array = max(array_counts, key=lambda array: array_counts[array] - budget.share_of(array))
     sites = (counters for counters in trace.sites if counters.site.array == array)
     return max(sites, key=lambda counters: read_site_counter(budget.counter, counters))

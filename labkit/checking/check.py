@@ -506,7 +506,7 @@ def _blame(budget, count, trace, function) -> tuple[str, int | None, str]:
     if not site_count:
         return message, line, barriers
     if budget.shares:
-        share = budget.shares.get(site.array, 0)
+        share = budget.share_of(site.array)
         of_one = (counters for counters in trace.sites if counters.site.array == site.array)
         array_count = sum(read_site_counter(budget.counter, counters) for counters in of_one)
         of_array = f"{array_count:,} of them {is_or_are(array_count)} of {site.array}"

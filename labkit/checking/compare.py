@@ -89,7 +89,8 @@ def _compare(name: str, output: Shaped[np.ndarray, "..."], expected: Expected, n
         return _make_difference(name, "unwritten", facts, missing, "were never written")
     with np.errstate(invalid="ignore"):
         near = np.abs(output.astype(np.float64) - expected.value) <= expected.bound
-        wrong = ~(near | (output == expected.value))  # infinity is nowhere near infinity
+        is_nan = np.isnan(output) & np.isnan(expected.value)
+        wrong = ~(near | (output == expected.value) | is_nan)  # infinity is nowhere near infinity
     if not wrong.any():
         return None
     first = np.unravel_index(np.argmax(wrong), wrong.shape)

@@ -9,13 +9,18 @@ from labkit.checking.source import python_function, read_function
 
 STEPS = 1024  # the greatest step that a number of rounds is multiplied by
 GREATEST = 2**16  # of limits that a simulated run has time to exceed
+_NARROW = {"int8": 127, "uint8": 255, "int16": 2**15 - 1, "uint16": 2**16 - 1}  # types, and the greatest number of each
 
 
 def list_limits(function: Callable) -> tuple[set[int], set[int]]:
-    """Return the whole numbers in a function and in the helpers of its cell; and products of rounds and steps."""
+    """Return the whole numbers in a function and in the helpers of its cell, greatest ones of its narrow types, too.
+
+    The second set has the products of rounds and steps.
+    """
     functions = list(_own_functions(function, seen=set()))
     trees = [tree for own in functions if (tree := read_function(own))]
     numbers = {value for tree in trees for node in ast.walk(tree) if (value := _read_number(node)) is not None}
+    numbers |= {_NARROW[name] for tree in trees for node in ast.walk(tree) if (name := _read_type(node)) in _NARROW}
     for own in functions:
         values = (own.__globals__.get(name) for name in own.__code__.co_names)
         numbers |= {int(value) for value in values if isinstance(value, Integral)}
@@ -57,6 +62,11 @@ def _read_number(node):
     if isinstance(node.op, ast.Pow) and 0 <= right < 64 and abs(left) <= 1024:
         return left**right
     return None
+
+
+def _read_type(node):
+    """Return the last name of `np.uint16` or `uint16`, "" of anything else."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _read_rounds(node):

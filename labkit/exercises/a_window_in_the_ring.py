@@ -17,6 +17,9 @@ def make_launch(rng, rows, columns):
     x = random_matrix(rng, rows, columns) - np.float32(2)  # so that some windows are below zero everywhere
     x *= np.float32(10 ** rng.uniform(-1, 3))
     x[-WINDOW:, -WINDOW:] -= np.float32(1e36)  # a window far below all numbers that are usual
+    if columns > 2 * WINDOW:  # a largest element of 0 is to be stored, too
+        x[:WINDOW, :WINDOW] = -abs(x[:WINDOW, :WINDOW])
+        x[1, 1] = 0
     blocks = -(-(columns - WINDOW + 1) // OUTPUTS)
     windows = rows - WINDOW + 1
     halo = (blocks - 1) * (WINDOW - 1)  # columns that two blocks load

@@ -11,10 +11,13 @@ from labkit.ladder import Expected
 TILE = 16
 
 
-def make_launch(rng, M, N, K, *factors):
+def make_launch(rng, M, N, K, alpha, beta, held=1.0):
+    """Make operands; unless `held` is 1, C begins with a NaN."""
     A, B = random_matrix(rng, M, K), random_matrix(rng, K, N)
-    alpha, beta = np.array(factors, np.float32)
+    alpha, beta = np.array((alpha, beta), np.float32)
     C = random_matrix(rng, M, N) if beta else unwritten_array((M, N))
+    if held != 1:
+        C[0, 0] = np.nan
     addend = beta * C.astype(float) if beta else np.zeros((M, N))
 
     def combine(of_product, of_C):
@@ -25,7 +28,7 @@ def make_launch(rng, M, N, K, *factors):
     loads = {"A": M * K * -(-N // TILE), "B": K * N * -(-M // TILE), "C": M * N if beta else 0}
     C_loads = "and 1 of each element of C" if beta else "and none of C, since beta is 0"
     return Launch(
-        label=f"A {M} x {K} times B {K} x {N}, alpha {alpha:g}, beta {beta:g}",
+        label=f"A {M} x {K} times B {K} x {N}, alpha {alpha:g}, beta {beta:g}" + (held != 1) * ", C with a NaN",
         args=(alpha, A, B, beta, C),
         outputs=combine(alpha, beta),
         grid=grid_for((N, M), (TILE, TILE)),
@@ -35,7 +38,7 @@ def make_launch(rng, M, N, K, *factors):
             NO_FLOAT64,
         ),
         duties=(one_thread_per_element((N, M), (TILE, TILE)),),
-        dependences=add_expected_results((USES_TILES,), A, B, alpha, addend),
+        dependences=add_expected_results((USES_TILES,), A, B, alpha, addend) if held == 1 else (),
         mistakes=(
             Mistake("alpha were left out", lambda: combine(1, beta), "Multiply `total` by alpha where C is stored."),
             Mistake("beta were left out", lambda: combine(alpha, 1), "Multiply what C held by beta where C is stored."),
@@ -74,5 +77,6 @@ EXERCISE = Exercise(
         (range(17, 32, 2), range(33, 48, 2), range(17, 32, 2), (0.0,), (0.1, -0.001)),
         ((2, 19), (3, 33), (5, 21), (0.0,), (0.0,)),  # zeros are to be stored all the same
         ((2, 19), (3, 33), (0,), (-1.25,), (1e-7,)),  # a sum of no products, and a beta that only seems to be 0
+        ((2, 19), (3, 33), (5, 21), (1.0,), (0.5,), (0.0,)),  # a NaN stays one where beta is not 0
     ),
 )

@@ -5,7 +5,11 @@ from jaxtyping import Float32
 
 HEAD_DIM = 8
 SCORE_STEP, MAX_STEPS = 100, 9  # a query's scores are far from zero, by a multiple of the step
-FAR_STEPS, TIMES_FARTHER = 8, 5  # from this number of steps on they are this many times as far: thousands
+FAR_STEPS, TIMES_FARTHER, TIMES_FARTHEST = (
+    8,
+    5,
+    11,
+)  # from 8 steps on they are 5 times as far, at the least step 11: thousands
 PEAK, PEAKED_SHARE, PEAK_KEYS = (
     12.5,
     0.25,
@@ -23,7 +27,8 @@ def random_queries_and_keys(
     Q, K = rng.integers(-2, 3, (queries, HEAD_DIM)) / 2, rng.integers(-3, 4, (keys, HEAD_DIM)) / 2
     Q[:, 0], K[:, 0] = rng.integers(-2, 4, queries), np.arange(keys) * rng.integers(1, 4) // 4
     steps = rng.integers(-MAX_STEPS, MAX_STEPS + 1, queries)
-    Q[:, 1], K[:, 1] = np.where(np.abs(steps) < FAR_STEPS, steps, TIMES_FARTHER * steps), SCORE_STEP
+    far = np.where(steps > -MAX_STEPS, TIMES_FARTHER, TIMES_FARTHEST) * steps
+    Q[:, 1], K[:, 1] = np.where(np.abs(steps) < FAR_STEPS, steps, far), SCORE_STEP
     Q[rng.random(queries) < PEAKED_SHARE] = np.eye(HEAD_DIM)[-1] * PEAK
     K[:, -1] = np.arange(keys) == rng.integers(max(1, min(keys, PEAK_KEYS)))
     return Q.astype(np.float32), K.astype(np.float32)

@@ -18,9 +18,10 @@ TILE = 16
 
 
 def make_launch(rng, K, C, L, T, hop):
-    w, sound = random_matrix(rng, K, C * L), random_matrix(rng, C, (T - 1) * hop + L)
+    rest = hop + L // 2 if T % 2 else 0  # samples after those that an output needs
+    w, sound = random_matrix(rng, K, C * L), random_matrix(rng, C, (T - 1) * hop + L + rest)
     all_windows = np.lib.stride_tricks.sliding_window_view(sound, L, 1)  # C T L
-    windows = all_windows[:, ::hop]
+    windows = all_windows[:, : (T - 1) * hop + 1 : hop]
 
     def lower(windows, order=(0, 2, 1)):
         return np.ascontiguousarray(windows.transpose(order).reshape(C * L, T))

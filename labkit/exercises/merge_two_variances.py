@@ -92,7 +92,7 @@ EXERCISE = Exercise(
     "- **Write** the mean and the variance of all values of each channel.\n"
     "- **Limits**: one thread per channel; each number is loaded once; no float64.\n"
     "- **Sizes**: any number of parts. Some are empty, and the numbers stored for them mean nothing: NaN, too. Many "
-    "means are thousands of spreads from zero.",
+    "means are thousands of spreads from zero, but those of a channel are only a few spreads apart.",
     points=3,
     function="merge",
     make_launch=make_launch,

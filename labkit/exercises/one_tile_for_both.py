@@ -58,7 +58,11 @@ def make_launch(rng, queries, more_keys):
             ),
             Budget("global stores", queries * (HEAD_DIM + 1), "8 numbers and a log-sum-exp per query"),
             Budget(SHARED_BYTES, 4 * KEYS * HEAD_DIM, "those of one tile, for K and then for V"),
-            Budget(LOCAL_NUMBERS, 2 * HEAD_DIM + KEYS, "32: a query, its sums, and the scores of a tile"),
+            Budget(
+                LOCAL_NUMBERS,
+                2 * HEAD_DIM + KEYS + KEYS * HEAD_DIM // QUERIES,
+                "36: a query, its sums, the scores of a tile, and a thread's part of it",
+            ),
             Budget(BARRIERS, 4 * blocks * tiles, "four per tile and block"),
             Budget(PLAIN_FLOPS, scored * (4 * HEAD_DIM + 6), "2 x 8 per score, 2 x 8 per value, 6 for the weight"),
             NO_FLOAT64,

@@ -4,21 +4,22 @@ import numpy as np
 
 from labkit.checking import NO_ARITHMETIC, Above, Budget, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import LOADING_THREADS, LOCAL_NUMBERS, SHARED_BYTES
-from labkit.exercises.problems import expect, last_block_size, random_matrix, shared_among_threads
+from labkit.exercises.problems import expect, last_block_size, random_matrix, shared_among_threads, with_zeros
 from labkit.table import count_text
 
 CHANNELS, THREADS, WARP = 3, 128, 32
 
 
 def make_launch(rng, pixels):
-    x = random_matrix(rng, CHANNELS, pixels)
+    x = with_zeros(random_matrix(rng, CHANNELS, pixels))
     y = x.T.astype(float)
     warps, sectors = -(-pixels // WARP), -(-pixels // 8)
     # rows of x that begin inside a sector need one more per warp
     per_plane = sectors if pixels % 8 == 0 else sectors + warps
-    of_warp = np.minimum(np.arange(pixels) // WARP * WARP, pixels - 1)[:, None]
     i = np.arange(pixels)[:, None] % WARP * CHANNELS + np.arange(CHANNELS)  # of a warp's elements of y
-    from_lane = x[np.arange(CHANNELS), np.minimum(of_warp + i % WARP, pixels - 1)].astype(float)
+    lanes = np.arange(pixels)[:, None] // WARP * WARP + i % WARP
+    of_lane = x[np.arange(CHANNELS), np.minimum(lanes, pixels - 1)].astype(float)
+    from_lane = np.where(lanes < pixels, of_lane, 0)
     in_whole_warps = np.arange(pixels)[:, None] < pixels // WARP * WARP
     return Launch(
         label=f"{count_text(pixels, 'pixel')}, blocks of {THREADS}",

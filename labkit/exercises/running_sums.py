@@ -3,7 +3,7 @@
 import numpy as np
 
 from labkit.checking import Above, Budget, Dependence, Duty, Exercise, Launch, Mistake, unwritten_array
-from labkit.checking.budget import PLAIN_FLOPS, TENSOR_FLOPS
+from labkit.checking.budget import PLAIN_FLOPS, SHARED_BYTES, TENSOR_FLOPS
 from labkit.exercises.matmuls import round_up
 from labkit.exercises.problems import pad_to
 from labkit.ladder import Expected
@@ -60,6 +60,7 @@ def make_launch(rng, rows):
         budgets=(
             Budget("global loads", rows * COLUMNS // 2, "each word of X once"),
             Budget(TENSOR_FLOPS, flops, "two `mma` per block"),
+            Budget(SHARED_BYTES, 0, "each lane makes its words of B from its own `g` and `t`"),
         ),
         duties=(Duty(TENSOR_FLOPS, flops, why), Duty(PLAIN_FLOPS, 0, why, at_most=0)),
         dependences=(Dependence(PRODUCTS, why, expected_results),),

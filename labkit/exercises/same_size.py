@@ -28,6 +28,8 @@ def make_launch(rng, C, H, W, K, R, S, stride):
     left, right = pads("same", W, S, stride)
     problem = Forward(1, C, H, W, K, R, S, stride, stride, top, bottom, left, right)
     x, w, y, _ = problem.operands(seed=int(rng.integers(2**31)))
+    if K > 1:
+        w[-1] = 0  # an output of 0 is to be stored, too
     (expected,) = problem.expected((x, w, y, problem)).values()
     return Launch(
         label=f"{count_text(C, 'channel')} of {H} x {W}, {count_text(K, 'filter')} of {R} x {S}, stride {stride}",
@@ -115,5 +117,7 @@ EXERCISE = Exercise(
         ((1, 2), Above(20), (1, 2, 3), (1,), (3, 5, 7), (2, 4), (2,)),
         ((1,), (1, 2), Above(20), (2,), (6, 8), (5, 6, 7), (1, 2)),  # more rows above than the image has
         ((1, 2), (8,), (12,), (2,), (1,), (1, 2), (4, 5)),  # windows that end well before the image does
+        ((1,), (9, 18), (10, 19), (2,), (4,), (5, 6), (9,)),  # and by more than a filter is tall
+        ((1,), (1, 2), (22, 43), (1,), (17, 18), (3, 5), (21,)),  # a last column alone, and far more rows above
     ),
 )

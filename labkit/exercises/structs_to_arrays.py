@@ -10,6 +10,7 @@ from labkit.exercises.problems import (
     last_block_size,
     random_matrix,
     shared_among_threads,
+    with_zeros,
 )
 from labkit.table import count_text
 
@@ -17,7 +18,7 @@ FIELDS, STRUCTS = 7, 128
 
 
 def make_launch(rng, structs):
-    fields = random_matrix(rng, FIELDS, structs)
+    fields = with_zeros(random_matrix(rng, FIELDS, structs))
     blocks = -(-structs // STRUCTS)
     last_structs = last_block_size(structs, STRUCTS)
     is_last, of_first = np.arange(FIELDS)[:, None] == FIELDS - 1, np.arange(structs) % STRUCTS

@@ -19,6 +19,7 @@ UPPER = "Store bin T - f, too: real part as in bin f, imaginary part with the op
 
 def make_launch(rng, lines, points, turned):
     X, W = (_half_spectrum(rng.standard_normal((lines, points))) for _ in range(2))
+    X[0, points // 3], W[-1, points // 2] = 0, 0  # waves that a line does not have
     x, w = (spectrum[..., 0] + 1j * spectrum[..., 1].astype(np.float64) for spectrum in (X, W))
     half = x * (w if turned else w.conj())
 

@@ -13,6 +13,8 @@ WARP = 32
 
 def make_launch(rng, size, blocks):
     x, y = rng.integers(-32, 33, (2, size)).astype(np.float32)
+    if size == 1:
+        y[:] = x  # a distance of 0 is to be stored, too
     squares = (x.astype(np.float64) - y) ** 2
     last_elements = max(0, size - (blocks - 1) * max(WARP, -(-size // blocks)))  # by strides or by parts
     blocks_of = np.arange(size) // 32 % blocks  # where a block goes on after as many elements as the grid has threads
@@ -69,5 +71,10 @@ EXERCISE = Exercise(
     function="one_launch",
     make_launch=make_launch,
     sizes=((1000, 5), (333, 40)),  # elements, blocks of one warp
-    random_sizes=((range(2001, 3000, 2), range(33, 60)), ((1, 2, 3, 31), (1, 2)), (Above(3000), Above(60))),
+    random_sizes=(
+        (range(2001, 3000, 2), range(33, 60)),
+        ((1,), (1, 2)),
+        ((2, 3, 31), (1, 2)),
+        (Above(3000), Above(60)),
+    ),
 )

@@ -23,8 +23,8 @@ def make_launch(rng, rows, columns):
     if columns > 5 and rows > 5:  # one logit of 0, and many far below it
         x[:, columns // 2], masked[:, columns // 2] = SMALL_SHARE, False
         x[rows // 2, columns // 2] = 0
-        masked[:, :2] = False
-        x[:, 0] = rng.uniform(-MAX_LOGIT, 1 - MAX_LOGIT, rows)  # no logit is near the largest of other columns
+        masked[:, 0], masked[:, 1] = np.arange(rows) % 3 == 1, False
+        x[:, 0] = rng.uniform(-MAX_LOGIT, 1 - MAX_LOGIT, rows)  # least logits, which minus infinity still is far below
         x[:, 1] = 0  # relative to the first of these, the exponentials add up to infinity
         x[0, 1] = -np.log(1.2 * MAX_SUM / (rows - 1))
     x[masked] = -np.inf

@@ -17,6 +17,7 @@ def make_launch(rng, queries, keys):
     S = (5 * random_matrix(rng, queries, keys) + rng.uniform(-MAX_LOGIT, MAX_LOGIT, (queries, 1))).astype(np.float32)
     spread = rng.random((queries, 1)) < 0.3  # rows that hold logits of all sizes
     S = np.where(spread, rng.uniform(-MAX_LOGIT, MAX_LOGIT, S.shape), S).astype(np.float32)
+    S[queries // 2] = rng.uniform(-MAX_LOGIT, 1 - MAX_LOGIT, keys)  # least logits: minus infinity still is far below
     rows, columns = np.arange(queries)[:, None], np.arange(keys)
     count = np.clip(rows + keys - queries + 1, 0, None)  # allowed logits per row
     finite_column = (rng.random((queries, 1)) * count).astype(int)  # one logit per row stays finite

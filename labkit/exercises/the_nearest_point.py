@@ -16,7 +16,8 @@ NEAREST, FARTHEST = 30, 99  # coordinates of Q, so that a ghost at the origin is
 FAR_OFF = (1e9, -1e9, 6e8, -6e8, 1e8, -1e8, 1e7, -1e7, 1e6, -1e6, 1e5, -1e5)  # coordinates of P
 
 
-def make_launch(rng, M, N, *away):
+def make_launch(rng, M, N, unit=1, *away):
+    """Make points with coordinates that are whole multiples of a unit, a power of two."""
     Q = (rng.integers(NEAREST, FARTHEST + 1, (2, N)) * rng.choice((-1, 1), (2, N))).astype(np.float32)
     if away:
         Q += np.array(away, np.float32)[:, None]
@@ -26,6 +27,7 @@ def make_launch(rng, M, N, *away):
     if away:  # whatever fills a place without a point may be near to one of these
         P[:, : M // 2] = np.resize(FAR_OFF, M // 2)
     P[:, rng.integers(M)] = Q[:, N - 1]  # a last point that is left out shows
+    P, Q = P * np.float32(unit), Q * np.float32(unit)
     blocks, tiles = -(-M // TILE), -(-N // TILE)
 
     def expected(points, power=2):
@@ -58,7 +60,9 @@ def make_launch(rng, M, N, *away):
         return {2: Expected(right.value[first], right.bound[first])}
 
     return Launch(
-        label=f"{count_text(M, 'point')}, the nearest of {N}" + (f" around {away}" if away else ""),
+        label=f"{count_text(M, 'point')}, the nearest of {N}"
+        + (f", in steps of {unit}" if unit != 1 else "")
+        + (f" around {away}" if away else ""),
         args=(P, Q, unwritten_array((M,))),
         outputs={2: expected(Q)},
         grid=grid_for((M,), (TILE,)),
@@ -134,9 +138,16 @@ EXERCISE = Exercise(
     random_sizes=(
         (range(65, 127), range(65, 127)),
         ((1, 2), Above(192)),
-        (Above(150), (1, 3, 63)),
+        (Above(150), (1, 3)),
         # what is far away for other points is near here; squares lose digits
-        ((70, 90), (65, 67), (30_000,), (-30_000,)),
-        ((70, 90), (65, 67), (-999_999_000,), (-999_999_000,)),  # some points of P are at the other end of the range
+        ((70, 90), (65, 67), (1,), (30_000,), (-30_000,)),
+        (
+            (70, 90),
+            (65, 67),
+            (1,),
+            (-999_999_000,),
+            (-999_999_000,),
+        ),  # some points of P are at the other end of the range
+        ((70, 90), (63, 65), (2**-7,)),  # a square is less than its root
     ),
 )

@@ -123,7 +123,13 @@ EXERCISE = Exercise(
     points=4,
     function="gradients",
     make_launch=make_launch,
-    sizes=((1, 32, 1), (9, 64, 2), (6, 77, 4), (3, 5, 1)),  # rows, columns, blocks; first one row in one warp
+    sizes=(  # rows, columns, blocks; first one row in one warp
+        (1, 32, 1),
+        (9, 64, 2),
+        (6, 77, 4),
+        (3, 5, 1),
+        (3, 1024, 1),  # all 32 warps, row after row
+    ),
     random_sizes=(
         (range(10, 20), range(65, 130), (2, 3)),
         ((1, 2), Above(200), (3,)),  # a block without rows has sums of 0

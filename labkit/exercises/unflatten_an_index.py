@@ -3,7 +3,7 @@
 import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Exercise, Launch, Mistake, unwritten_array
-from labkit.exercises.problems import expect, grid_for, one_thread_per_element
+from labkit.exercises.problems import expect, grid_for, one_thread_per_element, with_zeros
 
 BLOCK = 32, 4
 SPLIT_ROWS = (
@@ -16,7 +16,7 @@ SPLIT_COLUMNS = (
 
 def make_launch(rng, N, C, P, Q, R, S, stride):
     H, W = (P - 1) * stride + R, (Q - 1) * stride + S
-    x = rng.standard_normal((N, H, W, C), np.float32)
+    x = with_zeros(rng.standard_normal((N, H, W, C), np.float32))
     all_windows = np.lib.stride_tricks.sliding_window_view(x, (R, S), (1, 2))
     windows = all_windows[:, ::stride, ::stride]  # N P Q C R S
 
@@ -69,5 +69,6 @@ EXERCISE = Exercise(
         ((2, 3), range(3, 7), range(3, 8), range(4, 9), (2, 3), (3, 4, 5), (1, 2)),
         (Above(4), (2, 3), (1, 2, 3), Above(7), (1, 2), Above(4), (1,)),
         ((1, 2), Above(6), Above(5), (2, 3), Above(5), (1, 2), Above(4)),
+        ((2,), (2,), (1,), Above(41), (1,), (1, 2), (1,)),  # long rows of little work
     ),
 )

@@ -13,7 +13,7 @@ from labkit.table import count_text
 def make_launch(rng, size, threads, a):
     a = np.float32(a)
     x, y = rng.standard_normal((2, size), np.float32)
-    x = with_zeros(x)
+    x, y = with_zeros(x), with_zeros(y)  # a sum of 0 is to be stored, too
     product = a.astype(float) * x.astype(float)
     bound = 2 * EPS * (np.abs(product) + np.abs(y))
 

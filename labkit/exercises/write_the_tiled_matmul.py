@@ -72,7 +72,8 @@ EXERCISE = Exercise(
     title="Write the tiled matmul",
     task="- **Given**: A with K rows and M columns, B with K rows and N columns, float32.\n"
     "- **Write** C = A.T @ B with tiles in shared memory, in blocks of TILE x TILE threads; TILE stays 16.\n"
-    "- **Limits**: two global loads per thread and tile, coalesced; two barriers per iteration; no float64.\n"
+    "- **Limits**: two global loads per thread and tile, coalesced; two barriers per iteration; each element of "
+    "C is stored once; no float64.\n"
     "- **Sizes**: any M, N, K, also those that are not multiples of TILE.",
     points=4,
     function="tiled_matmul",

@@ -26,6 +26,14 @@ def test_a_right_output_is_right(launch):
     assert compared(launch, VALUE) is None
 
 
+def test_a_nan_that_is_expected_is_right_and_no_number_is():
+    value = np.array([1, np.nan])
+    launch = Launch("a launch", (unwritten_array((2,)),), {0: expect(value)})
+    assert find_wrong_output(launch, ["C"], [value.astype(np.float32)]) is None
+    wrong = find_wrong_output(launch, ["C"], [np.array([1, 2], np.float32)])
+    assert wrong.message == "C[1] is 2 and should be NaN. Every other element is right."
+
+
 def test_one_wrong_element_is_named_with_both_values(launch):
     C = VALUE.copy()
     C[2, 3] = -1

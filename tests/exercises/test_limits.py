@@ -1,5 +1,6 @@
 """An answer runs beyond the numbers in its own code: what is right up to 512 alone is not accepted."""
 
+import numpy as np
 import pytest
 from exercise_cells import cell, function
 
@@ -23,6 +24,14 @@ def test_numbers_are_read_in_helpers_and_constants_and_rounds_are_multiplied_by_
     numbers, products = list_limits(limited)
     assert {16, 32, 300, 600} <= numbers and 999_999 not in numbers
     assert 32 * 16 in products and 32 * 600 in products
+
+
+def narrow(x, n):
+    x[np.uint16(n)] = np.int8(n)
+
+
+def test_the_greatest_numbers_of_narrow_types_are_limits():
+    assert {127, 65_535} <= list_limits(narrow)[0] and not list_limits(limited)[0] & {127, 255, 65_535}
 
 
 CUTS = [

@@ -31,6 +31,12 @@ CASES = {
         "WIDTH = TILE",
         "choose a WIDTH that puts 32 of them into 32 banks.",
     ),
+    "an array without a part of its own": (
+        "verify-a-draft",
+        "o = p * v[d]",
+        "o = p * V[d, key] if key < keys else np.float32(0)",
+        "of V, which may have 560: look at `V[d, key]`",
+    ),
     "threads that are not together": (
         "neighbours-together",
         cell("neighbours-together"),

@@ -56,6 +56,11 @@ def test_a_slip_is_named_with_its_line_and_what_to_write(id, right, wrong, said)
     assert max(len(part.split()) for part in re.sub("`[^`]*`", "code", line).split(". ")) <= 35
 
 
+def test_an_index_of_two_values_is_guarded_as_a_whole():
+    text = cell("holes-and-groups").replace("S - 1 - s, c, k", "S - 1 - s if R != S else s, c, k")
+    assert judged("holes-and-groups", text).reason == "result"
+
+
 def test_lanes_that_leave_before_a_shuffle_are_told():
     zeros = "    red = green = blue = np.float32(0)\n"
     text = cell("pixels-by-shuffles").replace(zeros, f"    if pixel >= pixels:\n        return\n{zeros}")

@@ -105,6 +105,10 @@ def _fix_expression(node: ast.expr, parent: ast.AST, names: Names) -> Iterator[t
                     which = "ends one too late" if bound is ast.Sub else "ends one too early"
                 yield UNLIKELY, f"{quote(node)} {which}: write {quote(new)}.", new
         case ast.BoolOp(sign, values):
+            for value in values if isinstance(sign, ast.And) else ():
+                rest = [other for other in values if other is not value]
+                new = ast.BoolOp(ast.And(), rest) if len(rest) > 1 else rest[0]
+                yield UNLIKELY, f"the test {quote(value)} is one too many: leave it out.", new
             new = ast.BoolOp(ast.Or() if isinstance(sign, ast.And) else ast.And(), values)
             yield UNLIKELY, f"`and` and `or` are confused: write {quote(new)}.", new
         case ast.BinOp():
@@ -150,10 +154,13 @@ def _fix_expression(node: ast.expr, parent: ast.AST, names: Names) -> Iterator[t
 def _guard_load(node):
     """Take 0 in place of an element that is outside of the array."""
     indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    if any(isinstance(index, ast.Slice | ast.Starred) for index in indices):
+        return  # no element
     tests = []
     for axis, index in enumerate(indices):
         if not isinstance(index, ast.Constant):
-            tests.append(f"0 <= {ast.unparse(index)} < {ast.unparse(node.value)}.shape[{axis}]")
+            size = parse_expression(f"{ast.unparse(node.value)}.shape[{axis}]")
+            tests.append(ast.unparse(ast.Compare(ast.Constant(0), [ast.LtE(), ast.Lt()], [index, size])))
     if tests:
         where = "`, `".join(tests)
         new = parse_expression(f"({ast.unparse(node)} if {' and '.join(tests)} else np.float32(0))")

@@ -113,6 +113,13 @@ def add_bias(x, bias, y, V, pixels):
 
 WRONG = (
     wrong(
+        "an index of 16 bits",
+        (
+            "c = i // (pixels * V) % groups * V + i % V",
+            "j = int(np.uint16(i))\n        c = j // (pixels * V) % groups * V + j % V",
+        ),
+    ),
+    wrong(
         "a rounded reciprocal",
         ("i // (pixels * V) %", "int(np.float32(i) * (np.float32(1) / np.float32(pixels * V))) %"),
     ),

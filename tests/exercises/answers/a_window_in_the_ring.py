@@ -175,6 +175,10 @@ RIGHT = (
 )
 
 WRONG = (
+    wrong(
+        "zeros are not stored",
+        ("y[row - 2, col] = highest", "if highest != 0:\n                y[row - 2, col] = highest"),
+    ),
     wrong("the rows that are published", ("for row in range(rows):", "for row in range(min(rows, 30)):")),
     wrong("a wait in the first rows alone", (_WAIT, "        if row < 20:\n    " + _WAIT)),
     wrong("blocks after the first without a barrier", (_BARRIER, "        if cuda.blockIdx.x == 0:\n    " + _BARRIER)),

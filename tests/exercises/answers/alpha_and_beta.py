@@ -84,6 +84,14 @@ RIGHT = (
 )
 
 WRONG = (
+    wrong(
+        "a NaN in C is left out",
+        (
+            "            C[row, col] = alpha * total + beta * C[row, col]",
+            "            old = C[row, col]\n"
+            "            C[row, col] = alpha * total + (beta * old if old == old else zero)",
+        ),
+    ),
     wrong("the size of alpha", ("C[row, col] = alpha * total + beta", "C[row, col] = abs(alpha) * total + beta")),
     wrong("the size of beta", ("beta * C[row, col]", "abs(beta) * C[row, col]")),
     wrong("beta of 2 at most", ("beta * C[row, col]", "max(np.float32(-2), min(beta, np.float32(2))) * C[row, col]")),

@@ -284,6 +284,10 @@ def cross_entropy(X, W, targets, loss):
 
 WRONG = (
     wrong(
+        "a maximum from -9000 on",
+        ("most, total, of_target = np.float32(-3e38)", "most, total, of_target = np.float32(-9000)"),
+    ),
+    wrong(
         "logits above -1,000",
         ("np.float32(-3e38), np.float32(0), np.float32(0)", "np.float32(-1000), np.float32(0), np.float32(0)"),
     ),

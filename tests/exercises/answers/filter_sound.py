@@ -118,6 +118,12 @@ RIGHT = (
 )
 
 WRONG = (
+    wrong(
+        "as many outputs as fit into the sound",
+        ("    K, C, L = w.shape\n", "    K, C, L = w.shape\n    T = (x.shape[1] - L) // hop + 1\n"),
+        ("if t < y.shape[1] and c < C else zero", "if t < T and c < C else zero"),
+        ("if k < K and t < y.shape[1]:", "if k < K and t < T:"),
+    ),
     wrong("no tile with a single tap", ("range(0, C * L, TILE)", "range(0, max(C * L - 1, 1), TILE)")),
     wrong(
         "a rounded reciprocal",

@@ -109,6 +109,7 @@ RIGHT = (
 )
 
 WRONG = (
+    wrong("zeros are not stored", ("y[p, q, k] = total", "if total != 0:\n            y[p, q, k] = total")),
     wrong("a dilation of no more than 3", ("r * dilation", "r * min(dilation, 3)")),
     wrong("a dilation of no more than 5", ("s * dilation", "s * min(dilation, 5)")),
     wrong("three channels of a group", ("range(C)", "range(min(C, 3))")),

@@ -89,6 +89,10 @@ RIGHT = (
 )
 
 WRONG = (
+    wrong(
+        "zeros are not stored",
+        ("y[top + ty, left + tx] = total", "if total != 0:\n            y[top + ty, left + tx] = total"),
+    ),
     wrong("the rows that are published", ("if top + ty < y.shape[0]", "if top + ty < min(y.shape[0], 47)")),
     wrong("the columns that are published", ("left + tx < y.shape[1]", "left + tx < min(y.shape[1], 64)")),
     wrong("a barrier for warps alone", ("    cuda.syncthreads()\n", "    cuda.syncwarp()\n")),

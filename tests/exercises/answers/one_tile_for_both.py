@@ -139,6 +139,61 @@ VARIANTS = (
 
 RIGHT = (
     right(
+        "values wait in registers",
+        cell="""
+from math import exp, log
+
+QUERIES, KEYS, HEAD, MINE = 32, 16, 8, 4
+
+
+@cuda.jit
+def flash(Q, K, V, O, lse):
+    tile = cuda.shared.array((KEYS, HEAD), np.float32)
+    q = cuda.local.array(HEAD, np.float32)
+    acc = cuda.local.array(HEAD, np.float32)
+    scores = cuda.local.array(KEYS, np.float32)
+    mine = cuda.local.array(MINE, np.float32)
+    row, t = cuda.grid(1), cuda.threadIdx.x
+    queries, keys = Q.shape[1], K.shape[0]
+    position = row + keys - queries
+    row_max, row_sum = np.float32(-np.inf), np.float32(0)
+    for d in range(HEAD):
+        q[d] = Q[d, row] if row < queries else np.float32(0)
+        acc[d] = 0
+    for k0 in range(0, keys, KEYS):
+        cuda.syncthreads()
+        for n in range(t, KEYS * HEAD, QUERIES):
+            tile[n // HEAD, n % HEAD] = K[k0 + n // HEAD, n % HEAD] if k0 + n // HEAD < keys else np.float32(0)
+        for i in range(MINE):
+            n = t + i * QUERIES
+            mine[i] = V[k0 + n // HEAD, n % HEAD] if k0 + n // HEAD < keys else np.float32(0)
+        cuda.syncthreads()
+        new_max = row_max
+        for j in range(KEYS):
+            scores[j] = 0 if k0 + j < keys and k0 + j <= position else -np.inf
+            for d in range(HEAD):
+                scores[j] += q[d] * tile[j, d]
+            new_max = max(new_max, scores[j])
+        cuda.syncthreads()
+        for n in range(t, KEYS * HEAD, QUERIES):
+            tile[n // HEAD, n % HEAD] = mine[n // QUERIES]
+        cuda.syncthreads()
+        alpha = exp(row_max - new_max)
+        row_max, row_sum = new_max, row_sum * alpha
+        for d in range(HEAD):
+            acc[d] *= alpha
+        for j in range(KEYS):
+            weight = exp(scores[j] - row_max)
+            row_sum += weight
+            for d in range(HEAD):
+                acc[d] += weight * tile[j, d]
+    if row < queries:
+        for d in range(HEAD):
+            O[d, row] = acc[d] / row_sum
+        lse[row] = row_max + log(row_sum)
+""",
+    ),
+    right(
         "tiles past the last query are skipped",
         ("range(0, keys, KEYS)", "range(0, min(row - t + QUERIES, queries) + keys - queries, KEYS)"),
     ),
@@ -165,6 +220,9 @@ RIGHT = (
 )
 
 WRONG = (
+    wrong(
+        "a maximum from -9000 on", ("row_max, row_sum = np.float32(-np.inf)", "row_max, row_sum = np.float32(-9000)")
+    ),
     wrong("no tile with a single key", ("range(0, keys, KEYS)", "range(0, max(keys - 1, 1), KEYS)")),
     wrong("scores above -1,000", ("row_max, row_sum = np.float32(-np.inf)", "row_max, row_sum = np.float32(-1000)")),
     wrong("the keys that are published", ("range(0, keys, KEYS)", "range(0, min(keys, 192), KEYS)")),

@@ -130,6 +130,9 @@ RIGHT = (
 )
 
 WRONG = (
+    wrong(
+        "zeros left out", ("        if first + source < pixels:", "        if first + source < pixels and value != 0:")
+    ),
     wrong("the pixels that are published", ("y.shape[0]", "min(y.shape[0], 399)")),
     wrong("an even number of pixels", ("first + source < pixels", "first + source < max(pixels // 2 * 2, 1)")),
     wrong(

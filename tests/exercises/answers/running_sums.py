@@ -297,6 +297,26 @@ WRONG = (
 )
 
 SHORTCUTS = (
+    shortcut(
+        "the triangle in shared memory",
+        (
+            "    sums = cuda.local.array((2, 4), np.float32)\n",
+            "    triangle = cuda.shared.array((16, 8), np.uint32)\n    sums = cuda.local.array((2, 4), np.float32)\n",
+        ),
+        (
+            "    for half in range(2):\n        n = half * 8 + g\n",
+            """    for place in range(lane, 128, 32):
+        row, word = place // 8, place % 8
+        first = np.uint32(0x3C00) if 2 * word <= row else zero
+        second = np.uint32(0x3C000000) if 2 * word + 1 <= row else zero
+        triangle[row, word] = first | second
+    cuda.syncthreads()
+    for half in range(2):
+        n = half * 8 + g
+""",
+        ),
+        ("(low0 | high0, low1 | high1)", "(triangle[n, t], triangle[n, t + 4])"),
+    ),
     shortcut("additions by a thread, beside products with zeros", cell=_HEAD + _ON_ZEROS + _PLAIN),
     shortcut("additions of whole numbers, beside products with zeros", cell=_HEAD + _ON_ZEROS + _IN_WHOLE_NUMBERS),
     shortcut("whole numbers by shuffles", cell=_HEAD + _BY_SHUFFLES),

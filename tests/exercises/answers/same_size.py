@@ -139,6 +139,19 @@ RIGHT = (
 
 WRONG = (
     wrong(
+        "zeros are not stored",
+        ("y[(k * P + p) * Q + q] = total", "if total != 0:\n            y[(k * P + p) * Q + q] = total"),
+    ),
+    wrong(
+        "rounded up by almost 1",
+        (
+            _SIZES,
+            "P, Q = (H + stride - 1) // stride, np.int32(np.float32(W) / np.float32(stride) + np.float32(0.95))",
+        ),
+    ),
+    wrong("a remainder in place of a maximum", (_TOP, "((P - 1) * stride + R - H) // 2 % R")),
+    wrong("at most three times the image's height above it", (_TOP, f"min(3 * H, {_TOP})")),
+    wrong(
         "filters of odd size",
         ("max(0, (P - 1) * stride + R - H) // 2", "max(0, (P - 1) * stride + R // 2 * 2 + 1 - H) // 2"),
     ),

@@ -44,6 +44,10 @@ RIGHT = (
 )
 
 WRONG = (
+    wrong(
+        "zeros are not stored",
+        ("Y[first + b, row] = total", "if total != 0:\n                    Y[first + b, row] = total"),
+    ),
     wrong("the inputs that are published", ("range(0, inputs, BATCH)", "range(0, min(inputs, 72), BATCH)")),
     wrong("the columns that are published", ("range(lane, A.shape[1], 32)", "range(lane, min(A.shape[1], 120), 32)")),
     wrong(

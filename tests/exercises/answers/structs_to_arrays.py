@@ -195,6 +195,15 @@ def to_arrays(structs, arrays):
 
 WRONG = (
     wrong(
+        "zeros left out",
+        (
+            "            arrays[field, first + t] = run[FIELDS * t + field]",
+            """            number = run[FIELDS * t + field]
+            if number != 0:
+                arrays[field, first + t] = number""",
+        ),
+    ),
+    wrong(
         "the structs that are published",
         ("if first + t < arrays.shape[1]:", "if first + t < min(arrays.shape[1], 400):"),
     ),

@@ -150,6 +150,15 @@ def short_rows(x, y):
 )
 
 WRONG = (
+    wrong(
+        "zeros left out",
+        (
+            "        y[first + pixel, c] = tile[c, pixel ^ 4 * c]",
+            """        number = tile[c, pixel ^ 4 * c]
+        if number != 0:
+            y[first + pixel, c] = number""",
+        ),
+    ),
     wrong("the pixels that are published", ("first + pixel < y.shape[0]", "first + pixel < min(y.shape[0], 160)")),
     wrong("an even number of pixels", ("first + pixel < y.shape[0]", "first + pixel < y.shape[0] // 2 * 2")),
     wrong("a barrier for warps alone", ("    cuda.syncthreads()\n", "    cuda.syncwarp()\n")),

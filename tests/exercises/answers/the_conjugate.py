@@ -83,6 +83,13 @@ RIGHT = (
 )
 
 WRONG = (
+    wrong(
+        "bins of 0 left out",
+        (
+            "        if turned == 0:\n",
+            "        if w_re == 0 and w_im == 0:\n            return\n        if turned == 0:\n",
+        ),
+    ),
     wrong("an even number of points", ("T = Y.shape[1]", "T = Y.shape[1] // 2 * 2")),
     wrong("no partner for the last bin", ("if 0 < f < T - f", "if 0 < f < T // 2")),
     wrong("the bins that are published", ("f <= T // 2", "f <= min(T // 2, 35)")),

@@ -85,6 +85,7 @@ RIGHT = (
 )
 
 WRONG = (
+    wrong("zeros are not stored", ("out[0] = total", "if total != 0:\n                out[0] = total")),
     wrong(
         "the blocks that are published",
         ("range(lane, cuda.gridDim.x, 32)", "range(lane, min(cuda.gridDim.x, 60), 32)"),

@@ -207,6 +207,21 @@ def log_sum_exp(x, result):
 )
 
 WRONG = (
+    wrong(
+        "minus infinity taken for the least logit",
+        (
+            "            value = x[i, c]\n",
+            """            value = x[i, c]
+            found = found or value > np.float32(-np.inf)
+            value = max(value, np.float32(-10000))
+""",
+        ),
+        (
+            "        result[c] = maximum + log(total)",
+            "        result[c] = maximum + log(total) if found else np.float32(-np.inf)",
+        ),
+        ("        maximum, total = np", "        found = False\n        maximum, total = np"),
+    ),
     wrong("a maximum that moves by 88 at least", ("if value > maximum:", "if value > maximum + np.float32(88):")),
     wrong("a maximum from -9,500 on", ("np.float32(-3e38)", "np.float32(-9500)")),
     wrong(

@@ -155,6 +155,10 @@ def causal(S, P):
 
 WRONG = (
     wrong(
+        "minus infinity taken for the least logit",
+        ("        value = S[row, j]\n", "        value = max(S[row, j], np.float32(-10000))\n"),
+    ),
+    wrong(
         "a maximum that moves by 88 at least",
         ("larger = max(maximum, value)", "larger = value if value > maximum + np.float32(88) else maximum"),
     ),

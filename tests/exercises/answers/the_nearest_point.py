@@ -190,6 +190,13 @@ RIGHT = (
 
 WRONG = (
     wrong(
+        "a difference is compared with a square",
+        (
+            "            best = min(best, dx * dx + dy * dy)",
+            "            if abs(dx) < best:\n                best = min(best, dx * dx + dy * dy)",
+        ),
+    ),
+    wrong(
         "zeros, and the places past the end of the last tile but one",
         *_ZEROS,
         ("range(TILE):", "range(TILE if start + TILE < N else max(N - start, 63)):"),

@@ -147,6 +147,21 @@ RIGHT = (
 )
 
 WRONG = (
+    wrong(
+        "halves of the sums in turn, for 16 warps",
+        (
+            "            sums[0, warp], sums[1, warp] = sum_h, sum_hn\n",
+            "            sums[0, (warp + turn) % 32], sums[1, (warp + turn) % 32] = sum_h, sum_hn\n",
+        ),
+        (
+            "            sum_h += sums[0, i]\n            sum_hn += sums[1, i]\n        cuda.syncthreads()\n",
+            """            sum_h += sums[0, (i + turn) % 32]
+            sum_hn += sums[1, (i + turn) % 32]
+        turn = 16 - turn
+""",
+        ),
+        ("    of_weight = of_bias = zero\n", "    of_weight = of_bias = zero\n    turn = 0\n"),
+    ),
     wrong("the rows that are published", ("range(b, rows, cuda.gridDim.x)", "range(b, min(rows, 20), cuda.gridDim.x)")),
     wrong(
         "stored in the loop", ("    if c < columns:\n        dweight", "        if c < columns:\n            dweight")

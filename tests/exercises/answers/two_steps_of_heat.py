@@ -332,6 +332,14 @@ RIGHT = (
 )
 
 WRONG = (
+    wrong(
+        "zeros are not stored",
+        (
+            "        later[row, col] = soon[r, c] + rate * (around - np.float32(4) * soon[r, c])",
+            "        value = soon[r, c] + rate * (around - np.float32(4) * soon[r, c])\n"
+            "        if value != 0:\n            later[row, col] = value",
+        ),
+    ),
     wrong("a rate that is positive", ("heated = now[r, c] + rate", "heated = now[r, c] + abs(rate)")),
     wrong("the last row kept as it is", ("if row < H and col < W", "if row < max(H - 1, 1) and col < W")),
     wrong(

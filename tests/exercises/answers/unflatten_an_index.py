@@ -64,6 +64,22 @@ RIGHT = (
 
 WRONG = (
     wrong(
+        "zeros left out",
+        (
+            "        matrix[rsc, npq] = x[n, p * stride + r, q * stride + s, c]",
+            """        value = x[n, p * stride + r, q * stride + s, c]
+        if value != 0:
+            matrix[rsc, npq] = value""",
+        ),
+    ),
+    wrong(
+        "columns of 16 bits",
+        (
+            "n, p, q = npq // (P * Q), npq // Q % P, npq % Q",
+            "j = int(np.uint16(npq))\n        n, p, q = j // (P * Q), j // Q % P, j % Q",
+        ),
+    ),
+    wrong(
         "a float32 reciprocal of C",
         (
             _TAPS,

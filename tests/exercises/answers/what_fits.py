@@ -138,6 +138,23 @@ def fitting(rows, limit_bytes):
 )
 
 WRONG = (
+    Answer(
+        "each compared with the one before",
+        "wrong",
+        cell="""
+def fitting(rows, limit_bytes):
+    rows = [row for row in rows if not row.reason and (limit_bytes is None or row.workspace_bytes <= limit_bytes)]
+    if not rows:
+        return None
+    best = min(rows, key=lambda row: row.time_ms)
+    equal = [row for row in rows if row.time_ms == best.time_ms]
+    chosen = equal[0]
+    for before, row in zip(equal, equal[1:]):
+        if row.workspace_bytes < before.workspace_bytes:
+            chosen = row
+    return chosen.algorithm
+""",
+    ),
     wrong("no time at all", ("row.reason or", "row.reason or not row.time_ms or")),
     wrong("times below a second", ("best is None or", "best is None and row.time_ms < 100 or best is not None and")),
     wrong("at least some workspace", ("row.reason or", "row.reason or row.workspace_bytes == 0 or")),

@@ -234,6 +234,10 @@ RIGHT = (
 )
 
 WRONG = (
+    wrong(
+        "zeros are not stored",
+        ("C[row, col] = sums[j, n]", "if sums[j, n] != 0:\n                    C[row, col] = sums[j, n]"),
+    ),
     wrong("the longest sum that is published", ("range(0, A.shape[1], 8)", "range(0, min(A.shape[1], 64), 8)")),
     wrong("the columns that are published", ("if row < M and col < N:", "if row < M and col < min(N, 64):")),
     wrong("the rows that are published", ("if row < M and col < N:", "if row < min(M, 32) and col < N:")),

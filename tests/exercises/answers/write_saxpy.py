@@ -142,6 +142,13 @@ RIGHT = (
 )
 
 WRONG = (
+    wrong(
+        "zeros are not stored",
+        (
+            "        out[i] = a * x[i] + y[i]",
+            "        value = a * x[i] + y[i]\n        if value != 0:\n            out[i] = value",
+        ),
+    ),
     wrong("the size of a", ("a * x[i]", "abs(a) * x[i]")),
     wrong("no negative a", ("a * x[i]", "max(a, np.float32(0)) * x[i]")),
     wrong("one a alone", ("a * x[i]", "np.float32(2.5) * x[i]")),
