@@ -115,7 +115,8 @@ def _fix_expression(node: ast.expr, parent: ast.AST, names: Names) -> Iterator[t
             new = ast.Attribute(value, _AXES[axis], context)
             yield POSSIBLE, f"{quote(node)} is along the wrong axis: write {quote(new)}.", new
         case ast.Constant(int(value)) if not isinstance(value, bool):
-            yield from _fix_number(node, value)
+            is_step = isinstance(parent, ast.Call) and ast.unparse(parent.func) == "range" and parent.args[2:] == [node]
+            yield from _fix_number(node, value, LIKELY if is_step else UNLIKELY)
         case ast.Name(name) if not isinstance(parent, ast.Attribute) or name in names.arrays:
             for other in names.unused:
                 new = ast.Name(other, ast.Load())
@@ -342,12 +343,12 @@ def _fix_index(node, names):
                 yield LAST, f"{quote(node)} is that of another array: write {quote(new)}.", new
 
 
-def _fix_number(node, value):
+def _fix_number(node, value, rank):
     near = [(value + 1, "one too small"), (value - 1, "one too large")]
     near += [(2 * value, "half of what it should be"), (value // 2, "twice what it should be")] if value > 1 else []
     for other, why in near:
         if other >= 0:
-            yield UNLIKELY, f"`{value}` is {why}: write `{other}`.", ast.Constant(other)
+            yield rank, f"`{value}` is {why}: write `{other}`.", ast.Constant(other)
 
 
 def _exchange_names(node, parent) -> Iterator[tuple[int, str]]:
