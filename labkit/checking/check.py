@@ -28,6 +28,7 @@ from labkit.checking.in_child import Allowance
 from labkit.checking.limits import list_limits
 from labkit.checking.overrun import explain_barriers, find_site
 from labkit.checking.own_code import collect_helpers, explain_foreign_function, find_foreign_helper
+from labkit.checking.pace import Pace, count_elements
 from labkit.checking.placed_cure import place_clues, place_cure
 from labkit.checking.repair import (
     OF_INDICES,
@@ -174,10 +175,13 @@ class _Judgement:
             for questions in launches:
                 self._check_answers(questions)
             return f"Right on {labels}; and on others, drawn at random."
-        first = None
+        first, pace = None, Pace()
         for launch in launches:
-            if self.excess and _count_elements(launch) > FAR_LARGER * _count_elements(self.over):
+            if launch.may_stop and pace.is_too_slow_for(launch):
+                continue
+            if self.excess and count_elements(launch) > FAR_LARGER * count_elements(self.over):
                 continue  # what does too much may do far too much there
+            pace.start()
             try:
                 trace = self._check_launch(launch)
             except _Fault as fault:
@@ -186,6 +190,7 @@ class _Judgement:
                 if fault.reason == "refused" and self.excess:  # as if it took too long, for what it does too often
                     break
                 raise
+            pace.stop(launch)
             first = first or trace
             if self.excess and exercise.machine == "cpu":  # the trace of another loop takes seconds
                 break
@@ -382,10 +387,6 @@ class _Judgement:
             shortfall = dependence.find_shortfall(rng, names, launch, partial(_run_disturbed, self.kernel, launch))
             if shortfall:
                 raise _Fault("duty", f"{ANOTHER_WAY}.\n{shortfall}")
-
-
-def _count_elements(launch):
-    return sum(np.size(argument) for argument in launch.args)
 
 
 def _tell_read_of_unwritten(wrong, sites):

@@ -296,7 +296,8 @@ def _cure_outside(site, shape, index, instrumented, others):
     if not line or not what or index[axis] < 0:
         return "Stop the loop at its edge, or guard the access with `if` or `min`."
     is_swapped = len(shape) == 2 and all(0 <= i < size for i, size in zip(index[::-1], shape, strict=True))
-    cure = f"`{name}`, of the loop in line {line}, must stay below {shape[axis]:,}, the {what[axis]} of {site.array}: "
+    limit = f"`{name}`, of the loop in line {line}, must stay below {shape[axis]:,}, the {what[axis]} of {site.array}"
+    cure = f"{limit}: "
     if not is_swapped:
         return f"{cure}end its `range` there."
     other = ast.unparse(indices[1 - axis])
@@ -307,7 +308,20 @@ def _cure_outside(site, shape, index, instrumented, others):
     if not other_line:
         return f"{cure}end its `range` there."
     lines = f"{min(line, other_line)} and {max(line, other_line)}"
-    return f"{cure}end its `range` there. Have the loops of lines {lines} each other's lengths?"
+    exchange = _exchange_of_lengths(instrumented)
+    return f"{limit}. Have the loops of lines {lines} each other's lengths? Exchange them{exchange}."
+
+
+def _exchange_of_lengths(instrumented):
+    """Return where two lengths can be exchanged, and what to write; "" unless one line alone reads two of an array."""
+    tree = ast.parse(textwrap.dedent(instrumented.source))
+    ast.increment_lineno(tree, instrumented.first_line - 1)
+    found = []
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign([ast.Tuple([ast.Name(one), ast.Name(other)])], ast.Attribute(ast.Name(array), "shape")):
+                found.append(f", in line {node.lineno}: write `{other}, {one} = {array}.shape`")
+    return found[0] if len(found) == 1 else ""
 
 
 def _line_of_loop(instrumented, name, line):

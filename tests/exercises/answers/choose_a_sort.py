@@ -16,7 +16,12 @@ VARIANTS = (
     ),
     Answer("keys from zero", "result", (("highest - lowest + 1", "highest + 1"),), mistake="the keys began at 0"),
     Answer("half of the pairs", "result", (("numbers * numbers", "numbers * (numbers - 1) // 2"),)),
-    Answer("a round too many", "result", (("length < numbers", "length <= numbers"),)),
+    Answer(
+        "a round too many",
+        "result",
+        (("length < numbers", "length <= numbers"),),
+        mistake="a round too many were counted where the numbers are a power of two",
+    ),
     Answer("as many rounds as numbers", "result", (("numbers * rounds", "numbers * numbers"),)),
     Answer("counting without its keys", "result", (("(numbers + keys)", "numbers"),)),
     Answer("counting wherever merging fits", "result", (("if 4 * keys <=", "if 4 * numbers <="),)),
