@@ -42,6 +42,7 @@ from labkit.checking.restricted_python import run_calls
 from labkit.checking.source import find_stub_line, python_function
 from labkit.checking.suspect import find_suspect
 from labkit.checking.verdict import Verdict
+from labkit.checking.wrong_stores import tell_stores
 from labkit.loops import LoopTrace
 from labkit.loops import trace as trace_loop
 from labkit.simulator.errors import KernelError, LaunchError
@@ -356,8 +357,8 @@ class _Judgement:
             message += f"\n- {suspicion.told}" if suspicion.told else ""
             if suspicion.line:
                 message += f"\n- Look at line {suspicion.line}: what else leads to {wrong.name} is written as usual."
-            elif len({store.line for store in stores}) == 1 < len(lines):
-                message += f"\n- Line {stores[0].line} stored {wrong.name}'s first wrong element."
+            elif stores and len(lines) > 1 and isinstance(trace, Trace):
+                message += self._tell_stores(wrong, trace)
         raise _Fault(
             wrong.reason, message, place or suspicion.line, wrong, stores[-1] if stores else None, wrong.message
         )
@@ -373,6 +374,15 @@ class _Judgement:
             if stores:
                 self.trace = keep_block(trace, stores[-1].thread.block)
         return stores if trace.samples.complete else []
+
+    def _tell_stores(self, wrong: Difference, trace: Trace) -> str:
+        """Tell which of several lines store what is wrong, if all blocks can be recorded."""
+        blocks = list_blocks(trace)
+        trace = trace if len(trace.samples.blocks) == len(blocks) else self._record(trace, *blocks)
+        if not blocks or not trace.samples.complete or len(trace.samples.blocks) != len(blocks):
+            return ""
+        told = tell_stores(trace, wrong.name, wrong.mask)
+        return f"\n- {told}" if told else ""
 
     def _check_dependences(self, launches: Sequence[Launch]):
         """Find what the result must depend on and does not, by disturbed runs of one of the launches."""
