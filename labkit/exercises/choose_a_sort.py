@@ -61,11 +61,22 @@ def _describe_time(time_ns):
     return f"{time_ns:,.0f} ns" if time_ns >= 100 or not time_ns else f"{time_ns:.2g} ns"
 
 
-def times_ns(numbers, lowest, highest, free_bytes, costs, merge_bytes=BYTES, key_bytes=BYTES, extra_level=False):
+def times_ns(
+    numbers,
+    lowest,
+    highest,
+    free_bytes,
+    costs,
+    merge_bytes=BYTES,
+    key_bytes=BYTES,
+    extra_level=False,
+    takes_pairs_once=False,
+):
     """Return the time of each sort for which the memory is enough."""
+    pairs = numbers * (numbers - 1) // 2 if takes_pairs_once else numbers * numbers
     levels, keys = max(numbers - 1, 0).bit_length(), highest - lowest + 1
     levels = numbers.bit_length() if extra_level else levels
-    times = {"insertion": costs.insertion_ns * numbers * numbers}
+    times = {"insertion": costs.insertion_ns * pairs}
     if merge_bytes * numbers <= free_bytes:
         times["merge"] = costs.merge_ns * numbers * levels
     if key_bytes * keys <= free_bytes:
@@ -84,6 +95,11 @@ COMPARE_MEMORY = "Take a sort only if what it needs is at most `free_bytes`."
 MISTAKES = (
     ("the highest key did not count", lambda n, low, high, *rest: find_fastest(n, low, high - 1, *rest), BOTH_ENDS),
     ("the keys began at 0", lambda n, low, high, *rest: find_fastest(n, 0, high, *rest), BOTH_ENDS),
+    (
+        "insertion took each pair of numbers once",
+        lambda *call: find_fastest(*call, takes_pairs_once=True),
+        "The table counts all numbers times all numbers: `numbers * numbers`.",
+    ),
     ("merging needed no memory", lambda *call: find_fastest(*call, merge_bytes=0), COMPARE_MEMORY),
     ("counting needed no memory", lambda *call: find_fastest(*call, key_bytes=0), COMPARE_MEMORY),
     (

@@ -71,6 +71,11 @@ def make_launch(rng, rows, columns):
                 lambda: np.sqrt(total / columns) + eps,
             ),
             mistake(
+                "eps were divided by the columns, too",
+                PlacedCure("Divide the sum of squares alone by the columns, and add `eps` to that.", THE_ROOT),
+                lambda: np.sqrt((total + eps) / columns),
+            ),
+            mistake(
                 "there were no square root",
                 "Divide by the root of the mean plus `eps`: `sqrt` around both.",
                 lambda: total / columns + eps,

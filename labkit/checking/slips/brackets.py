@@ -7,7 +7,7 @@ from labkit.checking.slips.change import HINTED, LIKELY, POSSIBLE, quote
 from labkit.checking.slips.several import change
 
 _TIMES = ast.Mult | ast.FloorDiv | ast.Mod
-_FUNCTIONS = "sqrt", "exp", "exp2", "log", "log2", "abs", "int", "np.float32", "np.int32", "rsqrt"  # of one number
+_OTHERS = "range", "len", "min", "max", "float", "tuple", "list", "sum"
 
 
 def change_brackets(function):
@@ -21,7 +21,7 @@ def change_brackets(function):
 def _open_brackets(function):
     """Let a factor or a divisor be that of one term of a sum, in all brackets of a line that are alike, and in one."""
     for statement in [node for node in ast.walk(function) if isinstance(node, ast.Assign | ast.AugAssign)]:
-        groups: dict[tuple[str, str], list] = {}
+        groups: dict[tuple[int, str], list] = {}
         for slot in slots(statement):
             for which, alone, new in _opened(slot[3]):
                 groups.setdefault((which, type(slot[3].op).__name__), []).append((slot, alone, new))
@@ -39,18 +39,39 @@ def _open_brackets(function):
 
 
 def _opened(node):
-    """Yield which term stays, the term that goes outside, and the new sum."""
+    """Yield which terms keep the factor, the terms that go outside, and the new sum."""
     match node:
-        case ast.BinOp(
-            ast.BinOp(one, (ast.Add() | ast.Sub()) as sign, other),
-            (ast.Mult() | ast.FloorDiv() | ast.Mod()) as times,
-            factor,
-        ):
-            yield "first", other, ast.BinOp(ast.BinOp(one, times, factor), sign, other)
-            yield "second", one, ast.BinOp(one, sign, ast.BinOp(other, times, factor))
-        case ast.BinOp(factor, ast.Mult() as times, ast.BinOp(one, (ast.Add() | ast.Sub()) as sign, other)):
-            yield "first", other, ast.BinOp(ast.BinOp(factor, times, one), sign, other)
-            yield "second", one, ast.BinOp(one, sign, ast.BinOp(factor, times, other))
+        case ast.BinOp(ast.BinOp() as whole, times, factor) if isinstance(times, _TIMES):
+            is_first = False
+        case ast.BinOp(factor, ast.Mult() as times, ast.BinOp() as whole):
+            is_first = True
+        case _:
+            return
+    terms = _signed_terms(whole)
+    for place in range(len(terms)) if len(terms) > 1 else ():
+        new = []
+        for i, (sign, term) in enumerate(terms):
+            product = (factor, term) if is_first else (term, factor)
+            new.append((sign, ast.BinOp(product[0], times, product[1]) if i == place else term))
+        outside = [term for i, (_, term) in enumerate(terms) if i != place]
+        yield place, outside[-1], _sum_of(new)
+    if len(terms) > 2:
+        part = whole.left
+        product = ast.BinOp(factor, times, part) if is_first else ast.BinOp(part, times, factor)
+        yield -1, whole.right, ast.BinOp(product, whole.op, whole.right)
+
+
+def _signed_terms(node):
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+        return [*_signed_terms(node.left), (node.op, node.right)]
+    return [(ast.Add(), node)]
+
+
+def _sum_of(terms):
+    total = terms[0][1]
+    for sign, term in terms[1:]:
+        total = ast.BinOp(total, sign, term)
+    return total
 
 
 def _move_into_call(function):
@@ -71,10 +92,18 @@ def _move_into_call(function):
         if not isinstance(term, ast.Call):
             said = f"{quote(term)} belongs into the brackets of {quote(call)}: write {quote(new)}."
             yield change(function, LIKELY, call.lineno, said, [(*slot, new)])
+        if isinstance(call.args[0], ast.BinOp) and isinstance(sign, ast.Mult | ast.Div) and call is slot[3].left:
+            first, *others = _signed_terms(call.args[0])
+            new = ast.Call(func, [_sum_of([(first[0], ast.BinOp(first[1], sign, term)), *others])], [])
+            said = f"{quote(term)} belongs into the brackets of {quote(call)}: write {quote(new)}."
+            if others:
+                yield change(function, LIKELY, call.lineno, said, [(*slot, new)])
 
 
 def _is_of_one(func):
-    return ast.unparse(func).removeprefix("math.") in _FUNCTIONS
+    """Tell whether a function is one of numbers: of `math`, a type, or a name alone."""
+    text = ast.unparse(func)
+    return text.startswith(("math.", "np.float", "np.int", "np.uint")) or ("." not in text and text not in _OTHERS)
 
 
 def _round_up(function):

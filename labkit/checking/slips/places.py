@@ -5,7 +5,7 @@ from itertools import combinations
 
 from labkit.checking.mutants import slots
 from labkit.checking.slips.change import HINTED, LIKELY, POSSIBLE, quote, text_of
-from labkit.checking.slips.several import assignments, change, changed
+from labkit.checking.slips.several import assignments, change, changed, names_of
 
 MOST_SUMS = 8
 
@@ -96,22 +96,49 @@ def _guard_what_is_accessed(function):
         tests = [slot for slot in slots(ast.Expr(choice.test)) if isinstance(slot[3], ast.Compare)]
         tested = {text_of(side) for *_, test in tests for side in (test.left, *test.comparators)}
         missing = {text: pair for text, pair in indices.items() if text not in tested}
-        for *_, test in tests:
-            sides = [(test, "left", None, test.left)]
-            sides += [(test, "comparators", i, side) for i, side in enumerate(test.comparators)]
-            for side in sides:
-                if text_of(side[3]) in indices or not isinstance(side[3], ast.Name | ast.BinOp):
-                    continue
-                for text, (index, access) in missing.items():
-                    if isinstance(index, ast.Constant) or not _shares(index, side[3], function):
-                        continue
-                    new = [(*side, index)]
-                    with changed(new):
-                        written = text_of(test)
-                    said = (
-                        f"this tests {quote(side[3])}, but {quote(access)} has the index `{text}`: write `{written}`."
-                    )
-                    yield change(function, HINTED, test.lineno, said, new)
+        wrong = [
+            (test, side)
+            for *_, test in tests
+            for side in _sides(test)
+            if text_of(side[3]) not in indices and isinstance(side[3], ast.Name | ast.BinOp)
+        ]
+        pairs = []
+        for test, side in wrong:
+            for text, (index, access) in missing.items():
+                if not isinstance(index, ast.Constant) and _shares(index, side[3], function):
+                    pairs.append((test, side, text, index, access))
+        alike = [pair for pair in pairs if names_of(pair[1][3]) & names_of(pair[3])]
+        of_alike = {id(pair[1][3]) for pair in alike}
+        pairs = alike + [pair for pair in pairs if id(pair[1][3]) not in of_alike]  # `top + row` for `top + y`
+        for test, side, text, index, access in pairs:
+            new = [(*side, index)]
+            with changed(new):
+                written = text_of(test)
+            said = f"this tests {quote(side[3])}, but {quote(access)} has the index `{text}`: write `{written}`."
+            yield change(function, HINTED, test.lineno, said, new)
+        both = _in_order(pairs)
+        if len(both) == 2:
+            new = [(*side, index) for _, side, _, index, _ in both]
+            with changed(new):
+                written = " and ".join(f"`{text_of(test)}`" for test, *_ in both)
+            tested = " and ".join(quote(side[3]) for _, side, *_ in both)
+            said = f"this tests {tested}, which are not the indices of {quote(both[0][4])}: write {written}."
+            yield change(function, HINTED, choice.lineno, said, new)
+
+
+def _sides(test):
+    """Return what a comparison compares, in the form of slots."""
+    return [(test, "left", None, test.left), *((test, "comparators", i, s) for i, s in enumerate(test.comparators))]
+
+
+def _in_order(pairs):
+    """Take for each of two wrong sides the missing index that is at the same place in the order."""
+    sides = list(dict.fromkeys(id(side[3]) for _, side, *_ in pairs))
+    texts = list(dict.fromkeys(text for _, _, text, *_ in pairs))
+    if len(sides) != 2 or len(texts) != 2:
+        return []
+    order = {*zip(sides, texts, strict=True)}
+    return [pair for pair in pairs if (id(pair[1][3]), pair[2]) in order]
 
 
 def _shares(index, side, function):

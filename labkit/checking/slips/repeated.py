@@ -8,6 +8,7 @@ from typing import Any
 from labkit.checking.mutants import slots
 from labkit.checking.slips.brackets import change_brackets
 from labkit.checking.slips.change import LIKELY, MOST_CHARACTERS, POSSIBLE, UNLIKELY, Change, text_of
+from labkit.checking.slips.lengths import add_difference
 from labkit.checking.slips.places import change_places
 from labkit.checking.slips.several import assignments, change, changed, expression, name_pairs, names_of
 from labkit.checking.slips.starts import change_starts
@@ -31,7 +32,7 @@ def list_repeated_changes(function: ast.FunctionDef, constants: Collection[str] 
     yield from _exchange_quotients(function)
     yield from _test_remainders(function)
     yield from _compare_otherwise(function)
-    yield from _add_difference(function)
+    yield from add_difference(function)
     yield from _turn_one_of_two(function)
     yield from _keep_apart(function, sizes)
     yield from _write_float32(function)
@@ -225,28 +226,6 @@ def _compare_otherwise(function):
             said = f"`{signs[sign]} {right}` {why} {'if' if '=' in signs[sign] else 'that'} both are equal: "
             said += f"write `{signs[others[sign]]} {right}` {where}."
             yield change(function, LIKELY, lines[0], said, places)
-
-
-def _add_difference(function):
-    """Add by how much one length is above another that was read with it and is never used."""
-    loaded = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-    read: list[Any] = [line.targets[0] for line in assignments(function) if text_of(line.value).endswith(".shape")]
-    groups = [[n.id for n in target.elts if isinstance(n, ast.Name)] for target in read if _is_tuple(target)]
-    pairs = [(one, other) for group in groups for one in group for other in group if one != other]
-    values = [slot for slot in slots(function) if slot[1] == "value" and isinstance(slot[0], ast.Assign)]
-    values += [
-        slot for slot in slots(function) if slot[1] == "args" and text_of(slot[0].func) in ("min", "max", "range")
-    ]
-    values += [slot for slot in slots(function) if isinstance(slot[0], ast.Compare)]
-    for longer, shorter in pairs:
-        unused = next((name for name in (longer, shorter) if name not in loaded and name != "_"), None)
-        found = [
-            slot for slot in values if isinstance(slot[3], ast.BinOp | ast.Name) and longer not in names_of(slot[3])
-        ]
-        for slot in found if unused else ():
-            new = expression(f"{text_of(slot[3])} + {longer} - {shorter}")
-            said = f"`{unused}` is never used, and the two lengths may differ: write `{text_of(new)}`."
-            yield change(function, LIKELY, slot[3].lineno, said, [(*slot, new)])
 
 
 def _turn_one_of_two(function):

@@ -75,10 +75,16 @@ def _guard_of_another(launch, site, indices, axis) -> Guard | None:
     tested = {split_constant(guard.smaller)[0] for guard in guards}
     texts = {split_constant(index)[0] for index in indices}
     missing = split_constant(indices[axis])[0]
-    if missing in tested or not isinstance(indices[axis], ast.BinOp) or not tested & (texts - {missing}):
+    if missing in tested or not isinstance(indices[axis], ast.BinOp):
         return None
-    others = [guard for guard in guards if split_constant(guard.smaller)[0] not in texts]
-    return others[0] if len(others) == 1 and others[0].strict else None
+    others = [guard for guard in guards if split_constant(guard.smaller)[0] not in texts and guard.strict]
+    alike = [guard for guard in others if _names(guard.smaller) & _names(indices[axis])]
+    has_place = len(others) == 1 and bool(tested & (texts - {missing}))
+    return (alike or others * has_place or [None])[0]
+
+
+def _names(node):
+    return {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
 
 
 def _ask_for_splits(splits):

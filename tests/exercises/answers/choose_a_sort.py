@@ -15,7 +15,12 @@ VARIANTS = (
         mistake="the highest key did not count",
     ),
     Answer("keys from zero", "result", (("highest - lowest + 1", "highest + 1"),), mistake="the keys began at 0"),
-    Answer("half of the pairs", "result", (("numbers * numbers", "numbers * (numbers - 1) // 2"),)),
+    Answer(
+        "half of the pairs",
+        "result",
+        (("numbers * numbers", "numbers * (numbers - 1) // 2"),),
+        mistake="insertion took each pair of numbers once",
+    ),
     Answer(
         "a round too many",
         "result",
