@@ -4,7 +4,7 @@ import ast
 
 from labkit.checking.mutants import slots
 from labkit.checking.slips.change import HINTED, LIKELY, POSSIBLE, quote
-from labkit.checking.slips.several import change
+from labkit.checking.slips.several import change, slots_within
 
 _TIMES = ast.Mult | ast.FloorDiv | ast.Mod
 _OTHERS = "range", "len", "min", "max", "float", "tuple", "list", "sum"
@@ -22,7 +22,7 @@ def _open_brackets(function):
     """Let a factor or a divisor be that of one term of a sum, in all brackets of a line that are alike, and in one."""
     for statement in [node for node in ast.walk(function) if isinstance(node, ast.Assign | ast.AugAssign)]:
         groups: dict[tuple[int, str], list] = {}
-        for slot in slots(statement):
+        for slot in slots_within(statement, statement.value):
             for which, alone, new in _opened(slot[3]):
                 groups.setdefault((which, type(slot[3].op).__name__), []).append((slot, alone, new))
         for found in groups.values():

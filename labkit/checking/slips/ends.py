@@ -48,7 +48,7 @@ def _step_of(line):
 def is_sure_to_end(before: list[End], after: list[End]) -> bool:
     """Tell whether loops that ended still do: by the same conditions, stricter ones, or bounds that are passed."""
     return len(before) == len(after) and all(
-        new.text == old.text or _is_stricter(old, new) or (new.moves and new.moves == old.moves)
+        new.text == old.text or _is_stricter(old, new) or "" != new.moves == old.moves
         for old, new in zip(before, after, strict=True)
     )
 

@@ -14,7 +14,8 @@ def add_difference(function):
     """Add by how much one length is above another that was read with it, where nothing uses their difference yet."""
     loaded = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
     differences = {text_of(n) for n in ast.walk(function) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Sub)}
-    for longer, shorter in [pair for names in _lengths_read_together(function) for pair in permutations(names, 2)]:
+    groups = list(_lengths_read_together(function))
+    for rank, longer, shorter in [(rank, *pair) for rank, names in groups for pair in permutations(names, 2)]:
         unused = next((name for name in (longer, shorter) if name not in loaded and name != "_"), None)
         if any(text.endswith(f"{one} - {other}") for text in differences for one, other in _both(longer, shorter)):
             continue
@@ -25,7 +26,7 @@ def add_difference(function):
             said = f"`{unused}` is never used, and the two lengths may differ: write `{text_of(new)}`."
             if not unused:
                 said = f"`{longer}` and `{shorter}` may differ, by which this begins or ends: write `{text_of(new)}`."
-            yield change(function, LIKELY if unused else POSSIBLE, slot[3].lineno, said, [(*slot, new)])
+            yield change(function, LIKELY if unused else rank, slot[3].lineno, said, [(*slot, new)])
 
 
 def _both(one, other):
@@ -33,12 +34,14 @@ def _both(one, other):
 
 
 def _lengths_read_together(function):
-    """Yield the names of lengths that one line sets."""
+    """Yield the names of lengths that one line sets, behind the rank: two arrays' lengths more likely have to fit."""
     for line in assignments(function):
         if isinstance(line.targets[0], ast.Tuple) and text_of(line.value).endswith(".shape"):
-            yield [n.id for n in line.targets[0].elts if isinstance(n, ast.Name)]
-        else:
-            yield [name for name, value in name_pairs(line) if ".shape[" in text_of(value)]
+            yield POSSIBLE, [n.id for n in line.targets[0].elts if isinstance(n, ast.Name)]
+            continue
+        found = [(name, text_of(value)) for name, value in name_pairs(line) if ".shape[" in text_of(value)]
+        arrays = {text.partition(".")[0] for _, text in found}
+        yield LIKELY if len(found) == len(arrays) == 2 else POSSIBLE, [name for name, _ in found]
 
 
 def _places(function):

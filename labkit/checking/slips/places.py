@@ -5,7 +5,7 @@ from itertools import combinations
 
 from labkit.checking.mutants import slots
 from labkit.checking.slips.change import HINTED, LIKELY, POSSIBLE, quote, text_of
-from labkit.checking.slips.several import assignments, change, changed, names_of
+from labkit.checking.slips.several import assignments, change, changed, names_of, slots_within
 
 MOST_SUMS = 8
 
@@ -93,7 +93,7 @@ def _guard_what_is_accessed(function):
         body = choice.body if isinstance(choice.body, list) else [choice.body]
         accesses = [n for part in body for n in ast.walk(part) if isinstance(n, ast.Subscript)]
         indices = {text_of(index): (index, access) for access in accesses for index in _indices(access)}
-        tests = [slot for slot in slots(ast.Expr(choice.test)) if isinstance(slot[3], ast.Compare)]
+        tests = [slot for slot in slots_within(choice, choice.test) if isinstance(slot[3], ast.Compare)]
         tested = {text_of(side) for *_, test in tests for side in (test.left, *test.comparators)}
         missing = {text: pair for text, pair in indices.items() if text not in tested}
         wrong = [

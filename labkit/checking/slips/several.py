@@ -3,7 +3,7 @@
 import ast
 from contextlib import contextmanager
 
-from labkit.checking.mutants import put
+from labkit.checking.mutants import put, slots
 from labkit.checking.slips.change import LIKELY, Change, text_of
 
 
@@ -54,3 +54,10 @@ def name_pairs(assignment):
     both = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
     pairs = zip(target.elts, value.elts, strict=False) if both else [(target, value)]
     return [(target.id, value) for target, value in pairs if isinstance(target, ast.Name)]
+
+
+def slots_within(owner, part):
+    """Return the slots of a part of a statement or an expression, the part itself among them."""
+    inside = {*ast.walk(part)}
+    body = owner if isinstance(owner, ast.stmt) else ast.Expr(owner)
+    return [slot for slot in slots(ast.Module([body], [])) if slot[3] in inside]

@@ -121,7 +121,7 @@ def _begin_outside(function):
             inner = [each for each in path[1:] if isinstance(each, ast.For)]
             indices = names_of(target) - {name}
             added = [n for n in ast.walk(loop) if isinstance(n, ast.AugAssign) and _name_of(n.target) == name]
-            if not added or indices & _stored_in(loop, inner):
+            if not added or indices & _stored_in(loop, inner) or _begins_with(loop, path):
                 continue
             needed = [
                 each for each in inner if {n.id for n in ast.walk(each.target) if isinstance(n, ast.Name)} & indices
@@ -141,6 +141,11 @@ def _begin_outside(function):
             setattr(parent, field, around)
             setattr(owner, part, body)
             yield Change(HINTED, line.lineno, said, text)
+
+
+def _begins_with(loop, path):
+    """Tell whether a loop of starts alone stands at the beginning of another: then it can be moved as it is."""
+    return len(path) > 1 and all(map(_is_start, loop.body[: loop.body.index(path[1]) + 1]))
 
 
 def _name_of(target):

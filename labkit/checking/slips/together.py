@@ -5,7 +5,15 @@ from typing import Any
 
 from labkit.checking.mutants import slots
 from labkit.checking.slips.change import HINTED, LIKELY, text_of
-from labkit.checking.slips.several import assignments, change, expression, name_pairs, names_of, with_bodies
+from labkit.checking.slips.several import (
+    assignments,
+    change,
+    expression,
+    name_pairs,
+    names_of,
+    slots_within,
+    with_bodies,
+)
 
 _LANES = "cuda.threadIdx.x", "cuda.threadIdx.x % 32", "cuda.laneid"
 
@@ -42,7 +50,9 @@ def _decide_alike(function):
         leaves = any(isinstance(node, ast.Continue | ast.Break | ast.Return) for node in ast.walk(choice))
         if not (leaves or "syncthreads" in text_of(choice)):
             continue
-        found = [slot for slot in slots(ast.Expr(choice.test)) if isinstance(slot[3], ast.Name) and slot[3].id in mine]
+        found = [
+            slot for slot in slots_within(choice, choice.test) if isinstance(slot[3], ast.Name) and slot[3].id in mine
+        ]
         for slot in found:
             for other in alike:
                 said = f"`{slot[3].id}` differs from thread to thread, and all of a block must decide alike: "
