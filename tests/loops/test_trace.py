@@ -345,7 +345,8 @@ def exchanged_lengths(x, y):
 def test_lengths_that_two_loops_may_have_exchanged_are_asked_for():
     traced = trace(exchanged_lengths, np.ones((2, 5), np.float32), np.zeros((2, 5), np.float32))
     lines = [line_of(exchanged_lengths, name) for name in ("for i", "for j")]
-    asked = f"Have the loops of lines {lines[0]} and {lines[1]} each other's lengths? Exchange them."
+    asked = f"Have the loops of lines {lines[0]} and {lines[1]} each other's lengths? Exchange them: write "
+    asked += f"`range(x.shape[0])` in line {lines[0]}, and `range(x.shape[1])` in line {lines[1]}."
     assert traced.errors[0].remedy.endswith(asked) and "end its `range`" not in traced.errors[0].remedy
 
 

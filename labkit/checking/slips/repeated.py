@@ -189,22 +189,24 @@ def _exchange_quotients(function):
 
 
 def _test_remainders(function):
-    """Test that nothing is over where a line divides, in the condition that looks at the quotients."""
+    """Test that nothing is over where lines divide by a number, in the condition that looks at the quotients."""
+    groups: dict[str, dict[str, tuple[int, str]]] = defaultdict(dict)
     for line in assignments(function):
-        quotients = {
-            name: f"{text_of(value.left)} % {text_of(value.right)} == 0"
-            for name, value in name_pairs(line)
-            if isinstance(value, ast.BinOp) and isinstance(value.op, ast.FloorDiv)
-        }
-        for slot in list(slots(function)) if quotients else ():
+        for name, value in name_pairs(line):
+            if isinstance(value, ast.BinOp) and isinstance(value.op, ast.FloorDiv):
+                rest = text_of(ast.BinOp(value.left, ast.Mod(), value.right))
+                groups[text_of(value.right)][name] = line.lineno, f"{rest} == 0"
+    for quotients in groups.values():
+        for slot in list(slots(function)):
             node = slot[3]
             is_test = isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And)
             is_test |= isinstance(node, ast.Compare) and not isinstance(slot[0], ast.BoolOp)
-            tests = [test for name, test in quotients.items() if name in names_of(node)] if is_test else []
-            if tests:
+            found = [pair for name, pair in quotients.items() if name in names_of(node)] if is_test else []
+            if found:
+                lines, tests = sorted({line for line, _ in found}), [test for _, test in found]
                 new = ast.BoolOp(ast.And(), [*getattr(node, "values", [node]), *map(expression, tests)])
-                said = f"`//` in line {line.lineno} rounds down, also where something is over: "
-                said += f"add `{' and '.join(tests)}` here."
+                where = f"line {lines[0]}" if len(lines) == 1 else f"lines {lines[0]} and {lines[-1]}"
+                said = f"`//` in {where} rounds down, also where something is over: add `{' and '.join(tests)}` here."
                 yield change(function, LIKELY, node.lineno, said, [(*slot, new)])
 
 
