@@ -78,6 +78,7 @@ def _guard_of_another(launch, site, indices, axis) -> Guard | None:
     if missing in tested or not isinstance(indices[axis], ast.BinOp):
         return None
     others = [guard for guard in guards if split_constant(guard.smaller)[0] not in texts and guard.strict]
+    others = [guard for guard in others if not _names(guard.smaller) <= _names(indices[axis])]  # `i` for `i + n`
     alike = [guard for guard in others if _names(guard.smaller) & _names(indices[axis])]
     has_place = len(others) == 1 and bool(tested & (texts - {missing}))
     return (alike or others * has_place or [None])[0]
