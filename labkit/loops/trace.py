@@ -339,10 +339,10 @@ def _exchange_of_lengths(tree, *lines):
 def _names_behind(tree, node):
     """Return the names in an expression, and those of which they are made."""
     names = {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
-    made = [n for n in ast.walk(tree) if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)]
+    made = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)]
     for _ in made:
         for line in made:
-            if line.targets[0].id in names:
+            if ast.unparse(line.targets[0]) in names:
                 names |= {name.id for name in ast.walk(line.value) if isinstance(name, ast.Name)}
     return names
 

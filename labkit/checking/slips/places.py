@@ -2,6 +2,7 @@
 
 import ast
 from itertools import combinations
+from typing import Any
 
 from labkit.checking.mutants import slots
 from labkit.checking.slips.change import HINTED, LIKELY, POSSIBLE, quote, text_of
@@ -28,7 +29,8 @@ def _terms(node):
 
 def _spreads(function):
     """Yield each sum with two of its terms: a name, and another name with the factor by which that one spreads."""
-    inner = {id(side) for n in ast.walk(function) if _is_sum(n) for side in (n.left, n.right)}
+    sums: list[Any] = [node for node in ast.walk(function) if _is_sum(node)]
+    inner = {id(side) for node in sums for side in (node.left, node.right)}
     for slot in slots(function):
         if not _is_sum(slot[3]) or id(slot[3]) in inner:
             continue

@@ -154,7 +154,7 @@ def _name_of(target):
 
 def _starts_in(loop):
     """Yield the lines in a loop that set something to a number, each behind the statements around it."""
-    todo = [(loop,)]
+    todo: list[tuple[ast.For, ...]] = [(loop,)]
     while todo:
         path = todo.pop()
         for each in path[-1].body:
