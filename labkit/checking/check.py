@@ -28,6 +28,7 @@ from labkit.checking.in_child import Allowance
 from labkit.checking.limits import list_limits
 from labkit.checking.overrun import explain_barriers, find_site
 from labkit.checking.own_code import collect_helpers, explain_foreign_function, find_foreign_helper
+from labkit.checking.pace import Pace, count_elements
 from labkit.checking.placed_cure import place_clues, place_cure
 from labkit.checking.repair import (
     OF_INDICES,
@@ -41,6 +42,7 @@ from labkit.checking.restricted_python import run_calls
 from labkit.checking.source import find_stub_line, python_function
 from labkit.checking.suspect import find_suspect
 from labkit.checking.verdict import Verdict
+from labkit.checking.wrong_stores import tell_stores
 from labkit.loops import LoopTrace
 from labkit.loops import trace as trace_loop
 from labkit.simulator.errors import KernelError, LaunchError
@@ -51,7 +53,7 @@ FIRST_KINDS = ("bounds", "deadlock", "barrier", "race")  # reported first if the
 ADVICE = ("uncoalesced", "bank-conflict", "float64")  # what a learner can change in the code of an exercise
 OTHER_ORDER = "The blocks of a launch run in any order, and in a second run, in another one"
 SENTENCE_END = r"(?<=[.?!]) (?=[A-Z`])(?=(?:[^`]*`[^`]*`)*[^`]*$)"  # outside of code
-CURED = (*OF_WAITS, *OF_INDICES, "result", "shuffle", "mask", "zero-division", "budget", "duty")
+CURED = (*OF_WAITS, *OF_INDICES, "result", "shuffle", "mask", "zero-division", "budget", "duty", "uninitialised")
 SAME_ELEMENT = "either value can be the one that stays"  # of a race of two stores
 ALONE = "This change alone makes it right."
 FAR_LARGER = 8  # times as many elements
@@ -174,10 +176,13 @@ class _Judgement:
             for questions in launches:
                 self._check_answers(questions)
             return f"Right on {labels}; and on others, drawn at random."
-        first = None
+        first, pace = None, Pace()
         for launch in launches:
-            if self.excess and _count_elements(launch) > FAR_LARGER * _count_elements(self.over):
+            if launch.may_stop and pace.is_too_slow_for(launch):
+                continue
+            if self.excess and count_elements(launch) > FAR_LARGER * count_elements(self.over):
                 continue  # what does too much may do far too much there
+            pace.start()
             try:
                 trace = self._check_launch(launch)
             except _Fault as fault:
@@ -186,6 +191,7 @@ class _Judgement:
                 if fault.reason == "refused" and self.excess:  # as if it took too long, for what it does too often
                     break
                 raise
+            pace.stop(launch)
             first = first or trace
             if self.excess and exercise.machine == "cpu":  # the trace of another loop takes seconds
                 break
@@ -351,8 +357,8 @@ class _Judgement:
             message += f"\n- {suspicion.told}" if suspicion.told else ""
             if suspicion.line:
                 message += f"\n- Look at line {suspicion.line}: what else leads to {wrong.name} is written as usual."
-            elif len({store.line for store in stores}) == 1 < len(lines):
-                message += f"\n- Line {stores[0].line} stored {wrong.name}'s first wrong element."
+            elif stores and len(lines) > 1 and isinstance(trace, Trace):
+                message += self._tell_stores(wrong, trace)
         raise _Fault(
             wrong.reason, message, place or suspicion.line, wrong, stores[-1] if stores else None, wrong.message
         )
@@ -369,6 +375,15 @@ class _Judgement:
                 self.trace = keep_block(trace, stores[-1].thread.block)
         return stores if trace.samples.complete else []
 
+    def _tell_stores(self, wrong: Difference, trace: Trace) -> str:
+        """Tell which of several lines store what is wrong, if all blocks can be recorded."""
+        blocks = list_blocks(trace)
+        trace = trace if len(trace.samples.blocks) == len(blocks) else self._record(trace, *blocks)
+        if not blocks or not trace.samples.complete or len(trace.samples.blocks) != len(blocks):
+            return ""
+        told = tell_stores(trace, wrong.name, wrong.mask)
+        return f"\n- {told}" if told else ""
+
     def _check_dependences(self, launches: Sequence[Launch]):
         """Find what the result must depend on and does not, by disturbed runs of one of the launches."""
         rng = np.random.default_rng([self.seed, 1])
@@ -382,10 +397,6 @@ class _Judgement:
             shortfall = dependence.find_shortfall(rng, names, launch, partial(_run_disturbed, self.kernel, launch))
             if shortfall:
                 raise _Fault("duty", f"{ANOTHER_WAY}.\n{shortfall}")
-
-
-def _count_elements(launch):
-    return sum(np.size(argument) for argument in launch.args)
 
 
 def _tell_read_of_unwritten(wrong, sites):

@@ -1,7 +1,7 @@
 """Comparison of the outputs of a launch with the values they must hold, told in two sentences and a list."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,8 @@ class Difference:
         The array's elements at fault, if no words say exactly which they are.
     is_from_unwritten
         Whether the first of them was computed from what the array held when nothing had been written to it.
+    mask
+        Marks the elements at fault; None if the fault is not of elements.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Difference:
     cause: str = ""
     picture: tuple[str, ...] = ()
     is_from_unwritten: bool = False
+    mask: Any = field(default=None, compare=False, repr=False)
 
     @property
     def message(self) -> str:
@@ -112,7 +115,7 @@ def _format_value(value, digits):
 def _make_difference(name, reason, facts, mask, are_marked, clues=()):
     extent = describe_extent(mask, name, are_marked)
     picture = () if describe(mask) or mask.all() else draw(mask)
-    return Difference(name, reason, facts, tuple(clues), extent, int(np.argmax(mask)), picture=picture)
+    return Difference(name, reason, facts, tuple(clues), extent, int(np.argmax(mask)), picture=picture, mask=mask)
 
 
 def _explain_values(name, output, expected, wrong, first, nan_sources) -> list[str]:

@@ -67,6 +67,59 @@ def products_with(number: int) -> Callable[[ast.FunctionDef], Place]:
     return find
 
 
+def operations(kind: type[ast.operator]) -> Callable[[ast.FunctionDef], Place]:
+    """Find the one line with an operation, such as `ast.Div`."""
+
+    def find(tree):
+        return _only_line(n for n in ast.walk(tree) if isinstance(n, ast.BinOp) and isinstance(n.op, kind))
+
+    return find
+
+
+def calls_of(*names: str) -> Callable[[ast.FunctionDef], Place]:
+    """Find the one line that calls one of some functions, by the last part of its name."""
+
+    def find(tree):
+        calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call)]
+        return _only_line(call for call in calls if ast.unparse(call.func).split(".")[-1] in names)
+
+    return find
+
+
+def ranges_to(text: str) -> Callable[[ast.FunctionDef], Place]:
+    """Find the one `range` with a step that ends at what is written as `text`, or at a name for it."""
+
+    def find(tree):
+        lines = [n for n in ast.walk(tree) if isinstance(n, ast.Assign) and ast.unparse(n.value).endswith(text)]
+        names = {text, *(n.id for line in lines for n in ast.walk(line.targets[0]) if isinstance(n, ast.Name))}
+        calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and ast.unparse(n.func) == "range"]
+        return _only_line(call for call in calls if len(call.args) == 3 and ast.unparse(call.args[1]) in names)
+
+    return find
+
+
+def first_store_of(name: str, stores: int) -> Callable[[ast.FunctionDef], Place]:
+    """Find the first of a number of lines that store an element whose value a name is a part of."""
+
+    def find(tree):
+        lines = [n for n in ast.walk(tree) if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Subscript)]
+        lines = sorted(n.lineno for n in lines if name in {m.id for m in ast.walk(n.value) if isinstance(m, ast.Name)})
+        return Place(lines[0]) if len(lines) == stores else Place()
+
+    return find
+
+
+def number_lines(*numbers: int) -> Callable[[ast.FunctionDef], Place]:
+    """Find the first of the lines that hold each of some numbers."""
+
+    def find(tree):
+        found = [n for n in ast.walk(tree) if isinstance(n, ast.Constant) and n.value in numbers]
+        has_all = {n.value for n in found} == set(numbers)
+        return Place(min(n.lineno for n in found)) if has_all else Place()
+
+    return find
+
+
 def truth_of(name: str) -> Callable[[ast.FunctionDef], Place]:
     """Find the one line that takes a name for true or false as it is."""
 

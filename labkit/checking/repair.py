@@ -12,9 +12,9 @@ from typing import Any
 
 from labkit.checking.slips import list_changes
 from labkit.checking.slips.change import LAST, POSSIBLE, Change
+from labkit.checking.slips.ends import find_ends, is_sure_to_end
 from labkit.checking.slips.repeated import list_repeated_changes
 from labkit.checking.slips.structure import find_early_return, find_index_lines, find_unused
-from labkit.rebinding import names_in
 
 OF_WAITS = "race", "in-flight", "barrier", "deadlock", "mbarrier", "order", "proxy"  # reasons
 OF_LEAVING = "unwritten", "shuffle", "mask", "barrier"
@@ -95,8 +95,8 @@ def _list_changes(function, given, reason, line) -> list[Change]:
     free = {name: numbers[name] for name in read if name not in given}
     changes = [*_change_constants(function, free, ast.unparse(tree)), *list_changes(tree, read, reason in OF_WAITS)]
     changes += [*list_repeated_changes(tree, read), *_change_helpers(function)]
-    if ends := _ends_of_loops(tree):  # which a change may keep from their end
-        changes = [each for each in changes if each.helper or _ends_of_loops(ast.parse(each.text)) == ends]
+    if ends := find_ends(tree):
+        changes = [each for each in changes if each.helper or is_sure_to_end(ends, find_ends(ast.parse(each.text)))]
     focus = find_index_lines(tree, line) if line and reason in OFF_FOCUS else set()
     nearer = OFF_FOCUS.get(reason, 0)
     first: dict[tuple, Change] = {}
@@ -107,14 +107,6 @@ def _list_changes(function, given, reason, line) -> list[Change]:
 
 def _nearness(change, focus, nearer, line):
     return nearer * (change.line in focus or bool(change.helper)) + (change.line == line)
-
-
-def _ends_of_loops(tree: ast.AST) -> list[str]:
-    """Return the conditions of all `while`, and the lines that set a name in one."""
-    tests = [node.test for node in ast.walk(tree) if isinstance(node, ast.While)]
-    names = {node.id for test in tests for node in ast.walk(test) if isinstance(node, ast.Name)}
-    lines = [node for node in ast.walk(tree) if isinstance(node, ast.Assign | ast.AugAssign)]
-    return [ast.unparse(node) for node in [*tests, *(line for line in lines if names_in(line, ast.Store) & names)]]
 
 
 def _change_constants(function, numbers, text) -> Iterator[Change]:

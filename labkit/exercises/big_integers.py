@@ -1,9 +1,12 @@
 """The product of two big integers by Fourier transforms of their digits."""
 
+import ast
+
 import numpy as np
 
 from labkit.checking import NO_FLOAT64, Budget, Duty, Exercise, InputDependence, Launch, Mistake, unwritten_array
 from labkit.checking.budget import EXCHANGED, LOADING_THREADS, PLAIN_FLOPS
+from labkit.checking.placed_cure import PlacedCure, operations
 from labkit.exercises.bit_reversal import roots_of_unity
 from labkit.exercises.problems import shared_among_threads
 from labkit.ladder import Expected
@@ -11,7 +14,10 @@ from labkit.table import count_text
 
 THREADS = 128
 CARRY = "Add each sum to the carry, store the last digit of that, and keep a tenth of it for the next."
-HALVE = "The imaginary part of the square of a + b i is 2 a b: halve it."
+HALVE = PlacedCure(
+    "After the inverse transform `im` holds twice the product, times the points: divide by `2 * points`.",
+    operations(ast.Div),
+)
 LAST_DIGIT = "Let the loop over digits run to `product.size`: the last digit is what is carried."
 MIN_POINTS = 64  # from here on no transform is right without its roots
 

@@ -4,11 +4,17 @@ import numpy as np
 
 from labkit.checking import NO_FLOAT64, Budget, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import LOADING_THREADS
+from labkit.checking.placed_cure import PlacedCure, calls_of
 from labkit.exercises.problems import EPS, shared_among_threads
 from labkit.ladder import Expected
 from labkit.table import count_text
 
 THREADS = 64
+STEPS = (
+    "Take the digits off one by one, `digits` times: `rest % 4` goes behind the digits that `place` has, "
+    "`4 * place + rest % 4`, and `rest // 4` is left."
+)
+OF_DIGITS = f"Store point n where the digits of n, in base 4, stand in reverse order. {STEPS}"
 OPERATIONS = 12  # error bound of a pass, in eps of the norm
 
 
@@ -32,9 +38,9 @@ def make_launch(rng, lines, max_points):
     n = np.arange(points)
     right_place = reverse(n, 4, digits)
 
-    def put(cause, place):
+    def put(cause, place, cure):
         """Make the mistake that puts point n in another place."""
-        return Mistake(cause, lambda: expect_spectra(x[:, np.argsort(place)[right_place]]))
+        return Mistake(cause, lambda: expect_spectra(x[:, np.argsort(place)[right_place]]), cure)
 
     butterflies = points // 4 * digits
     return Launch(
@@ -53,10 +59,18 @@ def make_launch(rng, lines, max_points):
         ),
         duties=(shared_among_threads(min(points, THREADS), most_per_thread=4, counter=LOADING_THREADS),),
         mistakes=(
-            put("the points stayed in the order in which they came", n),
-            put("the last point came first", n[::-1]),
-            put("bits were reversed, not digits of base 4", reverse(n, 2, 2 * digits)),
-            put("only the last digit of each place were moved", n % 4 * (points // 4) + n // 4),
+            put("the points stayed in the order in which they came", n, OF_DIGITS),
+            put("the last point came first", n[::-1], OF_DIGITS),
+            put(
+                "bits were reversed, not digits of base 4",
+                reverse(n, 2, 2 * digits),
+                PlacedCure(f"The two bits of each digit stay in order. {STEPS}", calls_of("brev")),
+            ),
+            put(
+                "only the last digit of each place were moved",
+                n % 4 * (points // 4) + n // 4,
+                f"Move all of them. {STEPS}",
+            ),
         ),
     )
 

@@ -47,7 +47,7 @@ def make_launch(rng, count):
             times = times_ns(*arguments)
             if answer not in list(times) or times[answer] > NO_SLOWER * min(times.values()):
                 by_time = sorted(times.items(), key=lambda item: item[1])
-                options = ", ".join(f"{name} {time:,.0f} ns" for name, time in by_time)
+                options = ", ".join(f"{name} {_describe_time(time)}" for name, time in by_time)
                 numbers, lowest, highest, free_bytes, costs = arguments
                 problem = f"{count_text(numbers, 'number')} from {lowest:,} to {highest:,}"
                 room = count_text(free_bytes, "byte")
@@ -57,10 +57,26 @@ def make_launch(rng, count):
     return Questions(f"{count} choices" if count else "choices made for it", calls, find_mistake, MISTAKES)
 
 
-def times_ns(numbers, lowest, highest, free_bytes, costs, merge_bytes=BYTES, key_bytes=BYTES):
+def _describe_time(time_ns):
+    return f"{time_ns:,.0f} ns" if time_ns >= 100 or not time_ns else f"{time_ns:.2g} ns"
+
+
+def times_ns(
+    numbers,
+    lowest,
+    highest,
+    free_bytes,
+    costs,
+    merge_bytes=BYTES,
+    key_bytes=BYTES,
+    extra_level=False,
+    takes_pairs_once=False,
+):
     """Return the time of each sort for which the memory is enough."""
+    pairs = numbers * (numbers - 1) // 2 if takes_pairs_once else numbers * numbers
     levels, keys = max(numbers - 1, 0).bit_length(), highest - lowest + 1
-    times = {"insertion": costs.insertion_ns * numbers * numbers}
+    levels = numbers.bit_length() if extra_level else levels
+    times = {"insertion": costs.insertion_ns * pairs}
     if merge_bytes * numbers <= free_bytes:
         times["merge"] = costs.merge_ns * numbers * levels
     if key_bytes * keys <= free_bytes:
@@ -79,8 +95,18 @@ COMPARE_MEMORY = "Take a sort only if what it needs is at most `free_bytes`."
 MISTAKES = (
     ("the highest key did not count", lambda n, low, high, *rest: find_fastest(n, low, high - 1, *rest), BOTH_ENDS),
     ("the keys began at 0", lambda n, low, high, *rest: find_fastest(n, 0, high, *rest), BOTH_ENDS),
+    (
+        "insertion took each pair of numbers once",
+        lambda *call: find_fastest(*call, takes_pairs_once=True),
+        "The table counts all numbers times all numbers: `numbers * numbers`.",
+    ),
     ("merging needed no memory", lambda *call: find_fastest(*call, merge_bytes=0), COMPARE_MEMORY),
     ("counting needed no memory", lambda *call: find_fastest(*call, key_bytes=0), COMPARE_MEMORY),
+    (
+        "a round too many were counted where the numbers are a power of two",
+        lambda *call: find_fastest(*call, extra_level=True),
+        "As many rounds are needed as lengths double from 1 until one reaches `numbers`: stop there.",
+    ),
     ("a key took one byte", lambda *call: find_fastest(*call, key_bytes=1), "Counting needs 4 bytes for each key."),
 )
 

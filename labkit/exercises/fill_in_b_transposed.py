@@ -15,14 +15,17 @@ G = np.array([[1 / 2, 0, 0], [-1, -1, -1], [1 / 2, 1, 2], [0, 0, 1]])
 B = np.array([[2, -3, 1, 0], [0, -2, 1, 0], [0, -1, 1, 0], [0, 2, -3, 1]], np.float64).T
 USUAL_B = np.array([[-1, 0, 1, 0], [0, 1, 1, 0], [0, -1, 1, 0], [0, -1, 0, 1]], np.float64).T  # of 0, 1, -1
 
+OTHER_POINTS = "These points are others: take the rows of B transposed that belong to them."
+ROWS = "V[i, t] takes row i of B transposed: multiply its entries by the four pixels, and add."
+
 
 def make_launch(rng, tiles, offset=0):
     line = Line.draw(rng, A, G, B, channels=1, outputs=2 * tiles, offset=offset)
     x, U, V, y = line.make_arrays()
 
-    def mistake(cause, matrix):
+    def mistake(cause, matrix, cure):
         wrong = replace(line, B=matrix)
-        return Mistake(cause, lambda: {2: wrong.expect_V(0), 3: wrong.multiply_transforms()})
+        return Mistake(cause, lambda: {2: wrong.expect_V(0), 3: wrong.multiply_transforms()}, cure)
 
     return Launch(
         label=f"{tiles} tile{'s'[: tiles > 1]}" + ", and a U that no filter has" * offset,
@@ -36,9 +39,16 @@ def make_launch(rng, tiles, offset=0):
         ),
         duties=(one_thread_per_element((tiles,), BLOCK),),
         mistakes=(
-            mistake("the points were 0, 1, -1 and infinity", USUAL_B),
-            mistake("B were not transposed", B.T),
-            *(mistake(f"v{i} had the opposite sign", B * np.where(np.arange(4) == i, -1, 1)) for i in range(4)),
+            mistake("the points were 0, 1, -1 and infinity", USUAL_B, OTHER_POINTS),
+            mistake("B were not transposed", B.T, ROWS),
+            *(
+                mistake(
+                    f"v{i} had the opposite sign",
+                    B * np.where(np.arange(4) == i, -1, 1),
+                    f"Turn all signs of `V[{i}, t]` round.",
+                )
+                for i in range(4)
+            ),
         ),
     )
 

@@ -12,6 +12,8 @@ from labkit.exercises.tiles_of_a_line import Line
 BLOCK = (32,)
 ADD = "Set the sums to 0 before the loop over channels, and add each channel's products with `+=`."
 
+INFINITY = "Add the product at infinity, the last of the six, to the second output alone."
+
 
 def make_launch(rng, channels, outputs, offset=0):
     matrices = (matrix.astype(np.float64) for matrix in transforms(2, 5))
@@ -19,8 +21,8 @@ def make_launch(rng, channels, outputs, offset=0):
     x, U, V, y = line.make_arrays()
     tiles = V.shape[2]
 
-    def mistake(cause, line):
-        return Mistake(cause, lambda: {2: line.expect_V(), 3: line.multiply_transforms()})
+    def mistake(cause, line, cure):
+        return Mistake(cause, lambda: {2: line.expect_V(), 3: line.multiply_transforms()}, cure)
 
     def change(matrix, *entries):
         """Return a matrix with other entries: (row, column, value)."""
@@ -53,13 +55,27 @@ def make_launch(rng, channels, outputs, offset=0):
             Mistake(
                 "only the last channel were added", lambda: {2: line.expect_V(), 3: last.multiply_transforms()}, ADD
             ),
-            mistake("the product at infinity were left out", replace(line, A=change(line.A, (5, 1, 0)))),
-            mistake("the product at infinity were added to both outputs", replace(line, A=change(line.A, (5, 0, 1)))),
+            mistake("the product at infinity were left out", replace(line, A=change(line.A, (5, 1, 0))), INFINITY),
             mistake(
-                "the products at 2 and at -2 were added in each output", replace(line, A=change(line.A, (4, 1, 2)))
+                "the product at infinity were added to both outputs",
+                replace(line, A=change(line.A, (5, 0, 1))),
+                INFINITY,
             ),
-            mistake("tiles did not overlap", replace(line, step=6)),
-            Mistake("the last pixel were repeated past the end", lambda: {2: repeated.expect_V()}),
+            mistake(
+                "the products at 2 and at -2 were added in each output",
+                replace(line, A=change(line.A, (4, 1, 2))),
+                "In the second output, subtract the product at -2, with its factor 2.",
+            ),
+            mistake(
+                "tiles did not overlap",
+                replace(line, step=6),
+                "A tile makes 2 outputs of 6 pixels: tile t begins at pixel 2 t.",
+            ),
+            Mistake(
+                "the last pixel were repeated past the end",
+                lambda: {2: repeated.expect_V()},
+                "Past the end, take 0 for a pixel.",
+            ),
         ),
     )
 

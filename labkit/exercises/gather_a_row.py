@@ -21,6 +21,11 @@ from labkit.simulator.disturbance import COPIES
 ROWS, CHANNELS, VECTORS = 32, 32, 8  # of a tile; float32 channels in 128 bytes; vectors of 16 bytes
 BLOCK = ROWS * VECTORS
 
+PADDING = "The zeros come before the image: subtract `top` from the row of the pixel, and `left` from its column."
+STRIDE = "Windows begin a stride apart, and their taps are neighbours: `p * stride` plus the tap's row, and so on."
+TAPS = "A row of a window has S taps: r is the quotient of the tap by S, and s the remainder."
+OUTPUTS = "q counts fastest, then p, then n: q is `npq % Q`, and p is `npq // Q % P`."
+
 
 def make_launch(rng, N, H, W, R, S, stride, top, left):
     H, W = max(H, R), max(W, S)  # so that there are outputs
@@ -44,8 +49,8 @@ def make_launch(rng, N, H, W, R, S, stride, top, left):
         rows = x[np.minimum(n, N - 1), np.clip(h, 0, H - 1), np.clip(w, 0, W - 1)]
         return Expected(np.where(is_inside[..., None], rows, 0).astype(float), np.zeros(rows.shape))
 
-    def mistake(cause, h, w):
-        return Mistake(cause, lambda: {1: gather(h, w)})
+    def mistake(cause, h, w, cure):
+        return Mistake(cause, lambda: {1: gather(h, w)}, cure)
 
     def swizzle(rows_of_store):
         """Expect the rows if vectors are stored as `rows_of_store` says and loaded at vector ^ row % 8."""
@@ -57,7 +62,9 @@ def make_launch(rng, N, H, W, R, S, stride, top, left):
     npq, (r, s) = (n * P + p) * Q + q, (tap // S, tap % S)
     h, w = p * stride + r - top, q * stride + s - left
     # told before taps counted by columns, which are the same in windows of one column
-    every_third_tap = (mistake("each row of a window had 3 taps", h - r + tap // 3, w - s + tap % 3),) if S != 3 else ()
+    every_third_tap = (
+        (mistake("each row of a window had 3 taps", h - r + tap // 3, w - s + tap % 3, TAPS),) if S != 3 else ()
+    )
     why = "load each vector with a copy, and outside of the images with a copy that reads no bytes"
     return Launch(
         label=f"{N} image{'s' * (N > 1)} of {H} x {W}, windows of {R} x {S}, stride {stride}, zeros on each side: "
@@ -80,15 +87,17 @@ def make_launch(rng, N, H, W, R, S, stride, top, left):
             Dependence(COPIES, why, lambda disturbance: [expect_rows(lambda rows: disturbance.disturb(COPIES, rows))]),
         ),
         mistakes=(
-            mistake("the padding were left out", h + top, w + left),
-            mistake("the padding were added", h + 2 * top, w + 2 * left),
-            mistake("the stride were 1", p + r - top, q + s - left),
-            mistake("the rows of a window were a stride apart", (p + r) * stride - top, w),
+            mistake("the padding were left out", h + top, w + left, PADDING),
+            mistake("the padding were added", h + 2 * top, w + 2 * left, PADDING),
+            mistake("the stride were 1", p + r - top, q + s - left, STRIDE),
+            mistake("the rows of a window were a stride apart", (p + r) * stride - top, w, STRIDE),
             *every_third_tap,
-            mistake("taps were counted by columns", p * stride + s - top, q * stride + r - left),
-            mistake("outputs were counted by columns", npq % P * stride + r - top, npq // P % Q * stride + s - left),
-            mistake("P and Q were exchanged", npq // P % Q * stride + r - top, npq % P * stride + s - left),
-            mistake("p went on from image to image", npq // Q * stride + r - top, w),
+            mistake("taps were counted by columns", p * stride + s - top, q * stride + r - left, TAPS),
+            mistake(
+                "outputs were counted by columns", npq % P * stride + r - top, npq // P % Q * stride + s - left, OUTPUTS
+            ),
+            mistake("P and Q were exchanged", npq // P % Q * stride + r - top, npq % P * stride + s - left, OUTPUTS),
+            mistake("p went on from image to image", npq // Q * stride + r - top, w, OUTPUTS),
             Mistake(
                 "only the reads from the tile were swizzled",
                 lambda: swizzle(1),

@@ -15,14 +15,17 @@ TILE, WARP = 16, 32
 STAGE_BYTES = 2 * TILE * TILE * 4
 PADDED_BYTES = 2 * TILE * (TILE + 1) * 4
 
+GELU = "GELU of a sum is half of it times 1 plus `erf` of the sum divided by the root of 2."
+EXACT = f"That is near, and this is exact: {GELU}"
+
 
 def make_launch(rng, M, N, K):
     A, B = (rng.integers(-4, 5, shape) / np.float32(4) for shape in ((M, K), (K, N)))
     A, B = A.astype(np.float32), B.astype(np.float32)  # whose products add up exactly
     total = A.astype(float) @ B
 
-    def mistake(cause, activation):
-        return Mistake(cause, lambda: {2: Expected(activation(total), 16 * EPS * (np.abs(total) + total**2))})
+    def mistake(cause, cure, activation):
+        return Mistake(cause, lambda: {2: Expected(activation(total), 16 * EPS * (np.abs(total) + total**2))}, cure)
 
     grid, tiles = grid_for((N, M), (TILE, TILE)), -(-K // TILE)
     blocks, whole = grid[0] * grid[1], (tiles - 1) * TILE
@@ -66,14 +69,18 @@ def make_launch(rng, M, N, K):
         duties=(one_thread_per_element((N, M), (TILE, TILE)),),
         dependences=(uses_copies,) if K % (2 * TILE) == 0 else (),  # otherwise zeros may pad the last tiles
         mistakes=(
-            mistake("there were no GELU", np.array),
-            mistake("it were a ReLU", lambda x: np.maximum(x, 0)),
+            mistake("there were no GELU", f"Where C is stored: {GELU}", np.array),
+            mistake("it were a ReLU", GELU, lambda x: np.maximum(x, 0)),
             mistake(
-                "GELU were computed by tanh", lambda x: x / 2 * (1 + np.tanh(0.7978845608 * (x + 0.044715 * x**3)))
+                "GELU were computed by tanh",
+                EXACT,
+                lambda x: x / 2 * (1 + np.tanh(0.7978845608 * (x + 0.044715 * x**3))),
             ),
-            mistake("GELU were computed by a sigmoid", lambda x: x / (1 + np.exp(-1.702 * x))),
-            mistake("the argument of erf were not divided by the root of 2", lambda x: gelu(x * 2**0.5).value / 2**0.5),
-            mistake("the factor 1/2 were left out", lambda x: 2 * gelu(x).value),
+            mistake("GELU were computed by a sigmoid", EXACT, lambda x: x / (1 + np.exp(-1.702 * x))),
+            mistake(
+                "the argument of erf were not divided by the root of 2", GELU, lambda x: gelu(x * 2**0.5).value / 2**0.5
+            ),
+            mistake("the factor 1/2 were left out", GELU, lambda x: 2 * gelu(x).value),
             Mistake(
                 "the last tile along K were left out",
                 lambda: {2: gelu(A[:, :whole].astype(float) @ B[:whole])},

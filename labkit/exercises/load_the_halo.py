@@ -12,6 +12,8 @@ from labkit.simulator.disturbance import SHARED_LOADS
 TILE_H, TILE_W = 8, 32
 R, S = 3, 5
 
+TURNED = "Tap (r, s) multiplies the pixel r rows below and s columns right of the first: add both to its place."
+
 
 def make_launch(rng, P, Q):
     problem = Forward(1, 1, P + R - 1, Q + S - 1, 1, R, S)
@@ -57,7 +59,7 @@ def make_launch(rng, P, Q):
         ),
         duties=(shared_among_threads(last_rows * last_cols, most_per_thread=4, counter=LOADING_THREADS),),
         dependences=(Dependence(SHARED_LOADS, "take each pixel from the tile in shared memory", expected_results),),
-        mistakes=(Mistake("the filter were turned", lambda: {2: expect_outputs(x, w[..., ::-1, ::-1])}),),
+        mistakes=(Mistake("the filter were turned", lambda: {2: expect_outputs(x, w[..., ::-1, ::-1])}, TURNED),),
     )
 
 

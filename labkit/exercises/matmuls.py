@@ -11,6 +11,7 @@ from jaxtyping import Float
 
 from labkit.checking import Above, Budget, Dependence, Duty, Launch, Mistake, unwritten_array
 from labkit.checking.budget import PLAIN_FLOPS, STORING_THREADS, TENSOR_FLOPS
+from labkit.checking.placed_cure import PlacedCure, ranges_to
 from labkit.exercises.problems import (
     EPS,
     expect_product,
@@ -258,7 +259,9 @@ def usual_mistakes_in_fragments(A: Float[np.ndarray, "M K"], B: Float[np.ndarray
     yield Mistake(
         "every second 16 of K were left out",
         lambda: {2: expect_product(*_every_second(A, B))},
-        "k counts words of two elements, and one `mma` takes 8 words of a row: step by that.",
+        PlacedCure(
+            "Words hold two elements each, and one `mma` takes 8 words of a row: step k by 8.", ranges_to("A.shape[1]")
+        ),
     )
 
 

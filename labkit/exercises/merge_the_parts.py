@@ -34,8 +34,8 @@ def make_launch(rng, parts, rows):
     distances = np.where(empty, 0, rescaled * (maximum - np.where(empty, maximum, valid_max)))
     bound = EPS * ((4 * parts + 4) * rescaled.sum(0) + 2 * distances.sum(0))
 
-    def mistake(cause, merge_sums):
-        return Mistake(cause, lambda: {3: _merge_in_order(valid_max, totals, merge_sums)})
+    def mistake(cause, cure, merge_sums):
+        return Mistake(cause, lambda: {3: _merge_in_order(valid_max, totals, merge_sums)}, cure)
 
     return Launch(
         label=f"{count_text(parts, 'part')} of {count_text(rows, 'row')}, one thread per row",
@@ -53,9 +53,21 @@ def make_launch(rng, parts, rows):
         ),
         duties=(Duty(ACTIVE_THREADS, last_block_size(rows, BLOCK[0]), "one thread per row"),),
         mistakes=(
-            mistake("the sum of the parts before were not rescaled", lambda s, t, alpha, beta: s + t * beta),
-            mistake("the sum of each new part were not rescaled", lambda s, t, alpha, beta: s * alpha + t),
-            mistake("only the larger sum were kept", lambda s, t, alpha, beta: np.maximum(s, t)),
+            mistake(
+                "the sum of the parts before were not rescaled",
+                "Multiply the sum so far by `exp` of its maximum minus the new one.",
+                lambda s, t, alpha, beta: s + t * beta,
+            ),
+            mistake(
+                "the sum of each new part were not rescaled",
+                "Multiply the sum of the part by `exp` of its own maximum minus the new one.",
+                lambda s, t, alpha, beta: s * alpha + t,
+            ),
+            mistake(
+                "only the larger sum were kept",
+                "Add both sums, each rescaled to the larger maximum.",
+                lambda s, t, alpha, beta: np.maximum(s, t),
+            ),
         ),
     )
 

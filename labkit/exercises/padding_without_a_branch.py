@@ -33,7 +33,9 @@ def make_launch(rng, H, W, R, S, top, left):
         windows = np.lib.stride_tricks.sliding_window_view(padded, (R, S))
         return Expected(windows.transpose(2, 3, 0, 1).reshape(R * S, P * Q).astype(float), np.zeros((R * S, P * Q)))
 
-    def copy(cause, row=lambda p, r: p + r - top, col=lambda q, s: q + s - left, width=W, taps=None, is_guarded=True):
+    def copy(
+        cause, row=lambda p, r: p + r - top, col=lambda q, s: q + s - left, width=W, taps=None, is_guarded=True, cure=""
+    ):
         """Make the mistake of copying from this row and column; None if it would copy from outside of x."""
         (p, q), (r, s) = np.divmod(np.arange(P * Q), Q), taps or np.divmod(np.arange(R * S)[:, None], S)
         row, col = row(p, r), col(q, s)
@@ -42,14 +44,32 @@ def make_launch(rng, H, W, R, S, top, left):
         if place.min() < -H * W or place.max() >= H * W:
             return None
         value = np.where(is_there, x.ravel()[place], 0).astype(float)
-        return Mistake(cause, lambda: {1: Expected(value, np.zeros_like(value))})
+        return Mistake(cause, lambda: {1: Expected(value, np.zeros_like(value))}, cure)
 
     mistakes = (
-        copy("only the lower and the right end of the image were looked at", is_guarded=False),
-        copy("rows of x were H elements apart", width=H),
-        copy("there were no padding above and on the left", lambda p, r: p + r, lambda q, s: q + s),
-        copy("top and left were exchanged", lambda p, r: p + r - left, lambda q, s: q + s - top),
-        copy("taps were counted down the windows first", taps=np.divmod(np.arange(R * S)[:, None], R)[::-1]),
+        copy(
+            "only the lower and the right end of the image were looked at",
+            is_guarded=False,
+            cure="A row or column below 0 is outside, too: test for it, or compare both as `np.uint32`.",
+        ),
+        copy("rows of x were H elements apart", width=H, cure="A row of x has W elements: write `row * W + col`."),
+        copy(
+            "there were no padding above and on the left",
+            lambda p, r: p + r,
+            lambda q, s: q + s,
+            cure="Subtract `top` from the row of the image, and `left` from its column.",
+        ),
+        copy(
+            "top and left were exchanged",
+            lambda p, r: p + r - left,
+            lambda q, s: q + s - top,
+            cure="`top` belongs to the row, with p and r, and `left` to the column.",
+        ),
+        copy(
+            "taps were counted down the windows first",
+            taps=np.divmod(np.arange(R * S)[:, None], R)[::-1],
+            cure="A row of a window has S taps: r is the quotient of the tap by S, and s the remainder.",
+        ),
     )
     grid = grid_for((P * Q, R * S), (TILE_COLUMNS, TILE_ROWS))
     size, copies = P * Q * R * S, int(np.prod(grid)) * TILE_ROWS * TILE_COLUMNS // 32

@@ -4,10 +4,12 @@ import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Duty, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import ACTIVE_THREADS, LOCAL_NUMBERS, SHARED_BYTES
+from labkit.checking.placed_cure import PlacedCure, calls_of
 from labkit.exercises.problems import EPS, random_matrix
 from labkit.ladder import Expected
 
 THREADS, WARP = 128, 32
+THE_ROOT = calls_of("sqrt", "rsqrt")
 BY_COLUMNS = "Divide the sum of squares by the number of columns."
 
 
@@ -56,11 +58,22 @@ def make_launch(rng, rows, columns):
         mistakes=(
             mistake("the sum were taken, not the mean", BY_COLUMNS, lambda: np.sqrt(total + eps)),
             mistake("the sum were divided by the threads", BY_COLUMNS, lambda: np.sqrt(total / THREADS + eps)),
-            mistake("eps were left out", "Add `eps` to the mean, under the root.", lambda: np.sqrt(total / columns)),
+            mistake(
+                "eps were left out",
+                PlacedCure("Add `eps` to the mean, under the root.", THE_ROOT),
+                lambda: np.sqrt(total / columns),
+            ),
             mistake(
                 "eps were added to the root",
-                "Add `eps` to the mean before you take the root: it belongs inside of the brackets.",
+                PlacedCure(
+                    "Add `eps` to the mean before you take the root: it belongs inside of the brackets.", THE_ROOT
+                ),
                 lambda: np.sqrt(total / columns) + eps,
+            ),
+            mistake(
+                "eps were divided by the columns, too",
+                PlacedCure("Divide the sum of squares alone by the columns, and add `eps` to that.", THE_ROOT),
+                lambda: np.sqrt((total + eps) / columns),
             ),
             mistake(
                 "there were no square root",

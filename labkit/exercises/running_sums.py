@@ -4,6 +4,7 @@ import numpy as np
 
 from labkit.checking import Above, Budget, Dependence, Duty, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import PLAIN_FLOPS, SHARED_BYTES, TENSOR_FLOPS
+from labkit.checking.placed_cure import PlacedCure, number_lines
 from labkit.exercises.matmuls import round_up
 from labkit.exercises.problems import pad_to
 from labkit.ladder import Expected
@@ -83,7 +84,10 @@ def make_launch(rng, rows):
             Mistake(
                 "the ones of each two neighbours in B were exchanged",
                 lambda: expect_sums(sums + is_even * (swapped - values)),
-                "The lower half of a word of B belongs to the smaller k.",
+                PlacedCure(
+                    "Exchange the halves in the words of B: the lower one, `0x3C00`, belongs to the smaller k.",
+                    number_lines(0x3C00, 0x3C000000),
+                ),
             ),
             Mistake(
                 "a1 and a2 were exchanged",

@@ -11,6 +11,9 @@ from labkit.ladder import Expected
 KEYS, QUERIES = 32, 8  # threads per block, queries per tile
 FAR = 250
 
+OF_SCORES = "dS is P times the difference of dP and delta: subtract first, then multiply."
+OF_VALUES = "Add P times the row of dO to dV."
+
 
 def make_launch(rng, queries, keys):
     Q, K = random_queries_and_keys(rng, queries, keys)
@@ -35,7 +38,7 @@ def make_launch(rng, queries, keys):
     blocks, tiles = -(-keys // KEYS), -(-queries // QUERIES)
     slope_error = dP_error + 8 * EPS * (np.abs(dP) + np.abs(delta)[:, None])
 
-    def mistake(cause, dS=dS, of_keys=None, of_values=(P, dO)):
+    def mistake(cause, cure, dS=dS, of_keys=None, of_values=(P, dO)):
         """Make a mistake in dS, or in the factors of dK and of dV."""
 
         def make_outputs():
@@ -48,7 +51,7 @@ def make_launch(rng, queries, keys):
                 for position, (A, B) in zip((6, 7), pairs, strict=True)
             }
 
-        return Mistake(cause, make_outputs)
+        return Mistake(cause, make_outputs, cure)
 
     return Launch(
         label=f"{queries} quer{'y' if queries == 1 else 'ies'} and {keys} key{'s' * (keys > 1)}",
@@ -83,14 +86,18 @@ def make_launch(rng, queries, keys):
             NO_FLOAT64,
         ),
         mistakes=(
-            mistake("delta were left out", P * dP),
-            mistake("delta were not multiplied by P", (P * dP - delta[:, None]) * visible),
-            mistake("delta were added", P * (dP + delta[:, None])),
-            mistake("dS had no factor P", (dP - delta[:, None]) * visible),
-            mistake("dP were made of K, not of V", P * (dO.astype(float) @ K.T - delta[:, None])),
-            mistake("dV were made of dS, not of P", of_values=(dS, dO)),
-            mistake("dK were made of P, not of dS", of_keys=(P, Q)),
-            mistake("dV were made of Q, not of dO", of_values=(P, Q)),
+            mistake("delta were left out", OF_SCORES, P * dP),
+            mistake("delta were not multiplied by P", OF_SCORES, (P * dP - delta[:, None]) * visible),
+            mistake("delta were added", OF_SCORES, P * (dP + delta[:, None])),
+            mistake("dS had no factor P", OF_SCORES, (dP - delta[:, None]) * visible),
+            mistake(
+                "dP were made of K, not of V",
+                "dP is the product of a row of dO with one of V.",
+                P * (dO.astype(float) @ K.T - delta[:, None]),
+            ),
+            mistake("dV were made of dS, not of P", OF_VALUES, of_values=(dS, dO)),
+            mistake("dK were made of P, not of dS", "Add dS times the row of Q to dK.", of_keys=(P, Q)),
+            mistake("dV were made of Q, not of dO", OF_VALUES, of_values=(P, Q)),
         ),
     )
 

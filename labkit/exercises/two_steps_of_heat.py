@@ -7,6 +7,7 @@ import numpy as np
 
 from labkit.checking import NO_FLOAT64, Above, Budget, Dependence, Exercise, Launch, Mistake, unwritten_array
 from labkit.checking.budget import LOADING_THREADS
+from labkit.checking.placed_cure import PlacedCure, first_store_of
 from labkit.exercises.problems import EPS, grid_for, last_block_size, random_matrix, shared_among_threads
 from labkit.ladder import Expected
 from labkit.simulator.disturbance import SHARED_LOADS, Disturbance
@@ -65,7 +66,10 @@ def make_launch(rng, H, W, sign):
             Mistake(
                 "the first step heated what is around the plate",
                 lambda: {1: _simulate_wider_plate(t, rate)},
-                "After the first step, store 0 for each element of the tile that is outside of the plate.",
+                PlacedCure(
+                    "In the first step, store 0 for each element of the tile that is outside of the plate.",
+                    first_store_of("rate", stores=2),
+                ),
             ),
             Mistake(
                 "nothing were subtracted in a step",

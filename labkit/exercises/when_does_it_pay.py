@@ -1,7 +1,9 @@
 """The batch from which a layer is limited by arithmetic, if there is one."""
 
+import ast
+
 from labkit.checking import Above, Exercise, Questions
-from labkit.checking.placed_cure import PlacedCure, products_with
+from labkit.checking.placed_cure import PlacedCure, operations, products_with
 
 CASES = (  # rows, columns, bits of a weight, bits of an input or output, ridge in FLOP/byte
     (4096, 4096, 16, 16, 295),
@@ -123,11 +125,15 @@ MISTAKES = (
             products_with(2),
         ),
     ),
-    ("the batch were rounded down", _round_down, "Round up: `-(-a // b)` in place of `a // b`."),
+    (
+        "the batch were rounded down",
+        _round_down,
+        PlacedCure("Round up: `-(-a // b)` in place of `a // b`.", operations(ast.FloorDiv)),
+    ),
     (
         "the batch were not rounded",
         _divide,
-        "A batch is a whole number: round up, by `-(-a // b)`.",
+        PlacedCure("A batch is a whole number: round up, by `-(-a // b)`.", operations(ast.Div)),
     ),
     (
         "a batch of 0 stood for none",
@@ -152,7 +158,7 @@ MISTAKES = (
     (
         "a batch that reaches the ridge exactly were too small",
         _pass_ridge,
-        "It is large enough: round up, and add 1 only if something is left.",
+        PlacedCure("That batch is large enough: write `-(-a // b)` for `a // b + 1`.", operations(ast.FloorDiv)),
     ),
 )
 

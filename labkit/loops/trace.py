@@ -296,7 +296,8 @@ def _cure_outside(site, shape, index, instrumented, others):
     if not line or not what or index[axis] < 0:
         return "Stop the loop at its edge, or guard the access with `if` or `min`."
     is_swapped = len(shape) == 2 and all(0 <= i < size for i, size in zip(index[::-1], shape, strict=True))
-    cure = f"`{name}`, of the loop in line {line}, must stay below {shape[axis]:,}, the {what[axis]} of {site.array}: "
+    limit = f"`{name}`, of the loop in line {line}, must stay below {shape[axis]:,}, the {what[axis]} of {site.array}"
+    cure = f"{limit}: "
     if not is_swapped:
         return f"{cure}end its `range` there."
     other = ast.unparse(indices[1 - axis])
@@ -306,14 +307,49 @@ def _cure_outside(site, shape, index, instrumented, others):
     other_line = _line_of_loop(instrumented, other, site.line)
     if not other_line:
         return f"{cure}end its `range` there."
-    lines = f"{min(line, other_line)} and {max(line, other_line)}"
-    return f"{cure}end its `range` there. Have the loops of lines {lines} each other's lengths?"
+    first, second = sorted((line, other_line))
+    exchange = _exchange_of_lengths(_read_tree(instrumented), first, second)
+    return f"{limit}. Have the loops of lines {first} and {second} each other's lengths? Exchange them{exchange}."
+
+
+def _read_tree(instrumented):
+    tree = ast.parse(textwrap.dedent(instrumented.source))
+    ast.increment_lineno(tree, instrumented.first_line - 1)
+    return tree
+
+
+def _exchange_of_lengths(tree, *lines):
+    """Return what to write so that the loops of two lines have each other's lengths; "" if it takes more than a line.
+
+    The lengths are exchanged where one line reads both from an array; else each range gets the other's end.
+    """
+    loops = {node.lineno: node for node in ast.walk(tree) if isinstance(node, ast.For)}
+    ends = [_names_behind(tree, loops[line].iter) for line in lines]
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign([ast.Tuple([ast.Name(one), ast.Name(other)])], ast.Attribute(ast.Name(array), "shape")):
+                if [names & {one, other} for names in ends] in ([{one}, {other}], [{other}, {one}]):
+                    return f", in line {node.lineno}: write `{other}, {one} = {array}.shape`"
+    one, other = (ast.unparse(loops[line].iter) for line in lines)
+    if not all(text.startswith("range(") and "," not in text for text in (one, other)):
+        return ""
+    return f": write `{other}` in line {lines[0]}, and `{one}` in line {lines[1]}"
+
+
+def _names_behind(tree, node):
+    """Return the names in an expression, and those of which they are made."""
+    names = {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
+    made = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)]
+    for _ in made:
+        for line in made:
+            if ast.unparse(line.targets[0]) in names:
+                names |= {name.id for name in ast.walk(line.value) if isinstance(name, ast.Name)}
+    return names
 
 
 def _line_of_loop(instrumented, name, line):
     """Return the line of the innermost loop over a name around a line; None if there is none."""
-    tree = ast.parse(textwrap.dedent(instrumented.source))
-    ast.increment_lineno(tree, instrumented.first_line - 1)
+    tree = _read_tree(instrumented)
     loops = [n for n in ast.walk(tree) if isinstance(n, ast.For) and n.lineno <= line <= (n.end_lineno or n.lineno)]
     return max((n.lineno for n in loops if ast.unparse(n.target) == name), default=None)
 

@@ -100,14 +100,22 @@ def test_a_wrong_result_names_the_element_the_values_and_the_line():
     assert verdict.line == 5
 
 
-def test_a_verdict_names_the_one_line_of_several_that_stored_the_first_wrong_element():
+def test_a_verdict_names_the_one_line_of_several_that_stored_what_is_wrong():
     two_stores = (
         "        if i < 100:\n            out[i] = a * x[i] + y[i]\n        else:\n            out[i] = a * x[i]"
     )
     text = cell("write-saxpy").replace("        out[i] = a * x[i] + y[i]", two_stores)
     verdict = check("write-saxpy", function("write-saxpy", text))
     assert verdict.line is None  # the other line may be wrong, too
-    assert verdict.message.splitlines()[-1] == "- Line 8 stored out's first wrong element."
+    told = "- Line 8 stores all that is wrong, and what line 6 stored is right."
+    assert verdict.message.splitlines()[-1] == told
+
+
+def test_lines_that_all_store_wrong_elements_are_told_together():
+    two_stores = "        if i < 100:\n            out[i] = a * x[i]\n        else:\n            out[i] = y[i]"
+    text = cell("write-saxpy").replace("        out[i] = a * x[i] + y[i]", two_stores)
+    verdict = check("write-saxpy", function("write-saxpy", text))
+    assert "- Lines 6 and 8 all store wrong elements" in verdict.message
 
 
 def test_elements_never_written_are_said_to_be_that():

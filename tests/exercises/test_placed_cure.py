@@ -4,7 +4,17 @@ import ast
 
 import pytest
 
-from labkit.checking.placed_cure import find_swap, products_with, quotients_by, truth_of
+from labkit.checking.placed_cure import (
+    calls_of,
+    find_swap,
+    first_store_of,
+    number_lines,
+    operations,
+    products_with,
+    quotients_by,
+    ranges_to,
+    truth_of,
+)
 
 KERNEL = """def kernel(A, C, width):
     {grid} = cuda.grid(2)
@@ -37,6 +47,14 @@ PLACES = [  # what is looked for, a line of code, and whether the line is named
     (truth_of("limit"), "x = limit and a > limit", True),
     (truth_of("limit"), "x = not limit or a", True),
     (truth_of("limit"), "x = limit is not None and a", False),
+    (operations(ast.Div), "x = int(y / 2)", True),
+    (operations(ast.Div), "x = y // 2", False),
+    (calls_of("sqrt", "rsqrt"), "x = math.sqrt(y)", True),
+    (calls_of("sqrt", "rsqrt"), "x = y ** 0.5", False),
+    (ranges_to("A.shape[1]"), "x = range(0, A.shape[1], 8)", True),
+    (ranges_to("A.shape[1]"), "x = range(A.shape[1])", False),
+    (first_store_of("rate", stores=1), "x[0] = rate * y", True),
+    (first_store_of("rate", stores=1), "x[0] = y", False),
 ]
 
 
@@ -45,3 +63,13 @@ def test_a_line_is_named_if_it_is_the_only_one(find, code, is_found):
     once, twice = (ast.parse("def f():\n" + f"    {code}\n" * times).body[0] for times in (1, 2))
     assert find(once).line == (2 if is_found else None)
     assert find(twice).line is None
+
+
+def test_a_name_for_a_length_ends_a_range_as_well():
+    function = ast.parse("def f(A):\n    K = A.shape[1]\n    for k in range(0, K, 8):\n        pass").body[0]
+    assert ranges_to("A.shape[1]")(function).line == 3
+
+
+def test_numbers_are_found_where_the_first_of_them_stands_if_all_are_there():
+    function = ast.parse("def f(x):\n    x |= 3\n    x |= 5").body[0]
+    assert number_lines(5, 3)(function).line == 2 and number_lines(3, 7)(function).line is None

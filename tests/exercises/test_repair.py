@@ -10,6 +10,7 @@ from sampling import sampled
 
 from labkit.checking import repair
 from labkit.checking.check import ALONE, judge
+from labkit.checking.slips.ends import find_ends, is_sure_to_end
 from labkit.checking.slips.repeated import list_repeated_changes
 from labkit.exercises import exercise, exercise_ids
 
@@ -178,3 +179,99 @@ def test_all_whole_numbers_of_float32_sums_are_written_anew_together():
     change = next(each for each in list_repeated_changes(function) if "make float64" in each.said)
     assert "a = two * x[2 * t] - three * b\n    b = two * a" in change.text
     assert change.said.endswith("write `three` for `3` and `two` for `2` in lines 3 and 4.")
+
+
+CHANGES = [  # lines of a function, what is written in place of one, and a part of what is said
+    ("top, left = 2 * (y - pad), 2 * (x - pad)", "top, left = (2 * y - pad, 2 * x - pad)", "takes in `pad`, too"),
+    ("h = (p + tap - top) * stride", "h = p * stride + tap - top", "which belongs outside"),
+    ("r = sqrt(s / n) + eps", "r = sqrt(s / n + eps)", "`eps` belongs into the brackets"),
+    ("r = sqrt(s + eps) / n", "r = sqrt(s / n + eps)", "`n` belongs into the brackets"),
+    ("r = exp(a - b)", "r = exp(a) - b", "`b` belongs behind the brackets"),
+    ("r = a // b + 1", "r = -(-a // b)", "one too many where nothing is left over"),
+    ("r = (a + b) // b", "r = -(-a // b)", "one too many where nothing is left over"),
+    ("r = x / np.float32(n)", "r = x / np.float32(2 * n)", "divided by twice as much"),
+    ("a = X[y + i * rows]\nrow = top + y * count + i", "row = top + y + i * rows", "line 2 takes `y + i * rows`"),
+    ("if i < M:\n    t = A[k, left + x]", "if left + x < M:", "this tests `i`, but"),
+    (
+        "H, W = A.shape\nif top + y < H and left + x < W:\n    t = A[top + r, left + c]",
+        "if top + r < H and left + c < W:",
+        "which are not",
+    ),
+    ("if i < N and j < M:\n    t = 1", "if i < M and j < N:", "are exchanged in this condition"),
+    (
+        "if i < n:\n    a[i] = x[i]\nelse:\n    a[i] = 0\nb[i] = 2 * a[i]",
+        "b[i] = 2 * a[i] if i < n else 0",
+        "this must be 0 where `i < n` does not hold, as in line 2",
+    ),
+    ("a |= np.uint32(0x3C000000)\nb |= np.uint32(0x3C00)", "a |= np.uint32(15360)", "`0x3c000000` and `0x3c00`"),
+    (
+        "for c in range(C):\n    for i in range(3):\n        t = c\n        m[i] = 0\n        m[i] += x[i, t]",
+        "for i in range(3):\n        m[i] = 0\n    for c in range(C):",
+        "begin once, before line 2, by a loop of its own",
+    ),
+    ("ptx.mbarrier_wait(empty, stage, parity)", "ptx.mbarrier_wait(empty, stage, 1 - parity)", "who acts first"),
+    ("M, K = A.shape[0], B.shape[0]\nif j <= i:\n    t = M + K", "if j <= i + K - M:", "may differ"),
+]
+
+
+@pytest.mark.parametrize(("lines", "written", "said"), CHANGES, ids=[said for *_, said in CHANGES])
+def test_a_slip_is_turned_round(lines, written, said):
+    function = ast.parse("def f(x):\n" + textwrap.indent(lines, "    ")).body[0]
+    assert isinstance(function, ast.FunctionDef)
+    before = ast.unparse(function)
+    found = [each for each in list_repeated_changes(function) if said in each.said]
+    assert any(written in each.text for each in found), [each.text for each in found]
+    assert ast.unparse(function) == before
+
+
+FROM_OTHER_LINES = [
+    (
+        "load-the-halo",
+        "top + row < H and left + col < W",
+        "top + ty < H and left + tx < W",
+        "this tests `top + ty` and",
+    ),
+    ("when-does-it-pay", "-(-cost // gain)", "cost // gain + 1", "one too many where nothing is left over"),
+    ("choose-a-sort", "length < numbers", "length <= numbers", "write `length < numbers`"),
+]
+
+
+@pytest.mark.parametrize(("id", "right", "wrong", "said"), FROM_OTHER_LINES, ids=[id for id, *_ in FROM_OTHER_LINES])
+def test_a_slip_that_other_lines_hint_at_is_named(id, right, wrong, said):
+    assert right in cell(id)
+    verdict = judged(id, cell(id).replace(right, wrong))
+    assert said in verdict.message and verdict.message.endswith(ALONE), verdict
+
+
+ENDS = [  # a condition that ended, another one, and whether that ends as well
+    ("n <= m", "n < m", True),
+    ("n < m", "n <= m", False),
+    ("n < m", "n < m - 1", True),
+    ("n < m + 1", "n < m", True),
+    ("k < m", "k <= m", True),
+    ("k < m", "k < 2 * m", True),
+    ("n < m", "n != m", False),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "ends"), ENDS)
+def test_a_loop_is_changed_only_if_it_is_sure_to_end(before, after, ends):
+    text = "def f(n, k, m):\n    while {}:\n        n = n // 2\n        k += 1"
+    old, new = (find_ends(ast.parse(text.format(test))) for test in (before, after))
+    assert is_sure_to_end(old, new) is ends
+
+
+def test_a_step_that_grows_may_grow_faster():
+    text = "def f(n, m):\n    while n < m:\n        n *= {}"
+    old, new, stopped = (find_ends(ast.parse(text.format(step))) for step in (2, 4, 1))
+    assert is_sure_to_end(old, new) and not is_sure_to_end(old, stopped)
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("id", sampled(exercise_ids(), 6))
+def test_changes_of_any_code_are_made_and_taken_back(id):
+    for function in [node for node in ast.parse(cell(id)).body if isinstance(node, ast.FunctionDef)]:
+        before = ast.unparse(function)
+        for change in list_repeated_changes(function, ["TILE"]):
+            ast.parse(change.text)
+        assert ast.unparse(function) == before

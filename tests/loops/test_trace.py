@@ -345,4 +345,20 @@ def exchanged_lengths(x, y):
 def test_lengths_that_two_loops_may_have_exchanged_are_asked_for():
     traced = trace(exchanged_lengths, np.ones((2, 5), np.float32), np.zeros((2, 5), np.float32))
     lines = [line_of(exchanged_lengths, name) for name in ("for i", "for j")]
-    assert traced.errors[0].remedy.endswith(f"Have the loops of lines {lines[0]} and {lines[1]} each other's lengths?")
+    asked = f"Have the loops of lines {lines[0]} and {lines[1]} each other's lengths? Exchange them: write "
+    asked += f"`range(x.shape[0])` in line {lines[0]}, and `range(x.shape[1])` in line {lines[1]}."
+    assert traced.errors[0].remedy.endswith(asked) and "end its `range`" not in traced.errors[0].remedy
+
+
+@njit
+def lengths_of_the_other(x, y):
+    rows, cols = y.shape
+    for i in range(rows):
+        for j in range(cols):
+            y[j, i] = x[i, j]
+
+
+def test_lengths_that_one_line_reads_are_exchanged_there():
+    traced = trace(lengths_of_the_other, np.ones((2, 5), np.float32), np.zeros((5, 2), np.float32))
+    line = line_of(lengths_of_the_other, "rows, cols")
+    assert traced.errors[0].remedy.endswith(f"Exchange them, in line {line}: write `cols, rows = y.shape`.")

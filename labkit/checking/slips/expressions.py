@@ -119,7 +119,9 @@ def _fix_expression(node: ast.expr, parent: ast.AST, names: Names) -> Iterator[t
             new = ast.Attribute(value, _AXES[axis], context)
             yield POSSIBLE, f"{quote(node)} is along the wrong axis: write {quote(new)}.", new
         case ast.Constant(int(value)) if not isinstance(value, bool):
-            yield from _fix_number(node, value)
+            is_step = isinstance(parent, ast.Call) and ast.unparse(parent.func) == "range" and parent.args[2:] == [node]
+            is_step |= isinstance(parent, ast.AugAssign) and not isinstance(parent.op, ast.Add)
+            yield from _fix_number(node, value, LIKELY if is_step else UNLIKELY)
         case ast.Name(name) if not isinstance(parent, ast.Attribute) or name in names.arrays:
             for other in names.unused:
                 new = ast.Name(other, ast.Load())
@@ -211,7 +213,8 @@ def _fix_operation(node, parent, names):
             new = ast.BinOp(left, ast.Sub(), right)
             yield UNLIKELY, f"{quote(node)} has the wrong sign: write {quote(new)}.", new
             rank = POSSIBLE if isinstance(left, ast.Name) and isinstance(right, ast.Name) else UNLIKELY
-            yield rank, f"the term {quote(right)} is one too many: write {quote(left)}.", left
+            is_one = isinstance(right, ast.Constant) and isinstance(parent, ast.Compare)
+            yield LIKELY if is_one else rank, f"the term {quote(right)} is one too many: write {quote(left)}.", left
             yield rank, f"the term {quote(left)} is one too many: write {quote(right)}.", right
             for factor in names.factors:
                 for one, other in ((left, right), (right, left)):
@@ -224,7 +227,8 @@ def _fix_operation(node, parent, names):
             new = ast.BinOp(right, ast.Sub(), left)
             rank = LIKELY if isinstance(parent, ast.Call) and ast.unparse(parent.func).endswith("exp") else POSSIBLE
             yield rank, f"the difference {quote(node)} is the wrong way round: write {quote(new)}.", new
-            yield UNLIKELY, f"the term {quote(right)} is one too many: write {quote(left)}.", left
+            is_one = isinstance(right, ast.Constant) and isinstance(parent, ast.Compare)
+            yield LIKELY if is_one else UNLIKELY, f"the term {quote(right)} is one too many: write {quote(left)}.", left
             new = ast.Call(ast.Name("max", ast.Load()), [node, ast.Constant(0)], [])
             yield LAST, f"{quote(node)} can be negative: write {quote(new)}.", new
         case ast.Mult():
@@ -349,12 +353,12 @@ def _fix_index(node, names):
                 yield LAST, f"{quote(node)} is that of another array: write {quote(new)}.", new
 
 
-def _fix_number(node, value):
+def _fix_number(node, value, rank):
     near = [(value + 1, "one too small"), (value - 1, "one too large")]
     near += [(2 * value, "half of what it should be"), (value // 2, "twice what it should be")] if value > 1 else []
     for other, why in near:
         if other >= 0:
-            yield UNLIKELY, f"`{value}` is {why}: write `{other}`.", ast.Constant(other)
+            yield rank, f"`{value}` is {why}: write `{other}`.", ast.Constant(other)
 
 
 def _exchange_names(node, parent) -> Iterator[tuple[int, str]]:

@@ -3,16 +3,18 @@
 import ast
 from collections import defaultdict
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
-from itertools import combinations
 from typing import Any
 
-from labkit.checking.mutants import put, slots
+from labkit.checking.mutants import slots
+from labkit.checking.slips.brackets import change_brackets
 from labkit.checking.slips.change import LIKELY, MOST_CHARACTERS, POSSIBLE, UNLIKELY, Change, text_of
+from labkit.checking.slips.lengths import add_difference
+from labkit.checking.slips.places import change_places
+from labkit.checking.slips.several import assignments, change, changed, expression, name_pairs, names_of
+from labkit.checking.slips.starts import change_starts
+from labkit.checking.slips.together import change_signals
 
 MOST_PLACES = 6  # of one change
-ZERO = "np.float32(0)"
-_LANES = "cuda.threadIdx.x", "cuda.threadIdx.x % 32", "cuda.laneid"
 _SIGNS = {ast.Add: "+", ast.Sub: "-"}
 _STATEMENTS = ast.Assign | ast.AugAssign
 
@@ -23,13 +25,14 @@ def list_repeated_changes(function: ast.FunctionDef, constants: Collection[str] 
     `constants` are the whole numbers among the names that the function reads from its cell.
     """
     sizes = _sizes(function, constants)
-    yield from _decide_alike(function)
-    yield from _arrive_once(function)
+    yield from change_signals(function)
+    yield from change_starts(function)
+    yield from change_places(function)
+    yield from change_brackets(function)
     yield from _exchange_quotients(function)
     yield from _test_remainders(function)
     yield from _compare_otherwise(function)
-    yield from _move_starts(function)
-    yield from _add_difference(function)
+    yield from add_difference(function)
     yield from _turn_one_of_two(function)
     yield from _keep_apart(function, sizes)
     yield from _write_float32(function)
@@ -39,22 +42,6 @@ def list_repeated_changes(function: ast.FunctionDef, constants: Collection[str] 
         yield from _add_loop_variable(function, statement)
         yield from _rename(function, statement, sizes)
     yield from _move_factors(function)
-    yield from _start_sums(function)
-
-
-@contextmanager
-def _changed(places):
-    """Put other nodes in places of the form (parent, field, place, node, other), and take them out again."""
-    for parent, field, place, _, other in places:
-        put(parent, field, place, other)
-    yield
-    for parent, field, place, node, _ in places:
-        put(parent, field, place, node)
-
-
-def _change(function, rank, line, said, places) -> Change:
-    with _changed(places):
-        return Change(rank, line, said, text_of(function))
 
 
 def _loads(node, kind=ast.Name):
@@ -80,9 +67,9 @@ def _turn_signs(function):
         where = f"here and in line {others[0]}" if others else "in this line"
         turned = [(*slot, ast.BinOp(slot[3].left, other(), slot[3].right)) for slot in found]
         said = f"{was} has the wrong sign {where}: write `{_SIGNS[other]} {name}`."
-        yield _change(function, LIKELY, line, said, turned)
+        yield change(function, LIKELY, line, said, turned)
         said = f"{was} is one term too many {where}: leave it out."
-        yield _change(function, UNLIKELY, line, said, [(*slot, slot[3].left) for slot in found])
+        yield change(function, UNLIKELY, line, said, [(*slot, slot[3].left) for slot in found])
 
 
 def _add_unused(function, statement):
@@ -96,7 +83,7 @@ def _add_unused(function, statement):
             others = [ast.BinOp(value, sign(), ast.Name(name, ast.Load())) for *_, value in values]
             said = f"`{name}` is never used: write `{text_of(others[0])}`, and so on."
             places = [(*slot, other) for slot, other in zip(values, others, strict=True)]
-            yield _change(function, LIKELY, statement.lineno, said, places)
+            yield change(function, LIKELY, statement.lineno, said, places)
 
 
 def _add_loop_variable(function, statement):
@@ -110,7 +97,7 @@ def _add_loop_variable(function, statement):
             new = ast.BinOp(ast.Name(variable, ast.Load()), ast.Add(), ast.Name(name, ast.Load()))
             places = [(*slot, new) for slot in found if slot[3].id == name]
             said = f"`{variable}` is left out: write `{variable} + {name}` for `{name}` in this line."
-            yield _change(function, POSSIBLE, statement.lineno, said, places)
+            yield change(function, POSSIBLE, statement.lineno, said, places)
 
 
 def _rename(function, statement, sizes):
@@ -124,12 +111,12 @@ def _rename(function, statement, sizes):
         others = {other for group in groups if name in group for other in group if other != name}
         for other in sorted(others) if len(places) > 1 else ():
             new = [(*slot, ast.Name(other, ast.Load())) for slot in places]
-            with _changed(new):
+            with changed(new):
                 line = text_of(statement)
             said = f"`{name}` is not the one that is needed in this line: write `{other}`"
             said += f", `{line}`." if len(line) <= MOST_CHARACTERS else "."
             divides = [slot for slot in places if isinstance(getattr(slot[0], "op", None), ast.FloorDiv | ast.Mod)]
-            yield _change(function, LIKELY if divides == places else POSSIBLE, statement.lineno, said, new)
+            yield change(function, LIKELY if divides == places else POSSIBLE, statement.lineno, said, new)
 
 
 def _is_tuple(node):
@@ -164,117 +151,25 @@ def _move_factors(function):
                 new = (one, other) if first else (other, one)
                 new = ast.BinOp(ast.BinOp(new[0], ast.Mult(), factor), ast.Add(), new[1])
                 said = f"the factor `{text_of(factor)}` belongs to the other term: write `{text_of(new)}`."
-                yield _change(function, POSSIBLE, node.lineno, said, [(*slot, new)])
+                yield change(function, POSSIBLE, node.lineno, said, [(*slot, new)])
             case ast.BinOp(left, ast.Div(), right):
                 for size in sizes:
                     count = ast.Call(ast.parse("np.float32", mode="eval").body, [ast.Name(size, ast.Load())], [])
                     new = ast.BinOp(left, ast.Div(), ast.BinOp(right, ast.Mult(), count))
                     said = f"this is not divided by `{size}`: write `{text_of(new)}`."
-                    yield _change(function, LIKELY, node.lineno, said, [(*slot, new)])
+                    yield change(function, LIKELY, node.lineno, said, [(*slot, new)])
             case ast.BinOp(_, ast.FloorDiv(), _):
                 for size in sizes:
                     new = ast.BinOp(node, ast.Mod(), ast.Name(size, ast.Load()))
                     said = f"the remainder by `{size}` is missing: write `{text_of(new)}`."
-                    yield _change(function, UNLIKELY, node.lineno, said, [(*slot, new)])
+                    yield change(function, UNLIKELY, node.lineno, said, [(*slot, new)])
             case ast.Call(ast.Name("range"), args):
                 stop = args[min(len(args), 2) - 1]
                 for size in sizes:
                     new = ast.BinOp(stop, ast.Mult(), ast.Name(size, ast.Load()))
                     new = ast.Call(node.func, [new if arg is stop else arg for arg in args], [])
                     said = f"this `range` ends too early: write `{text_of(new)}`."
-                    yield _change(function, POSSIBLE, node.lineno, said, [(*slot, new)])
-
-
-def _start_sums(function):
-    """Set sums to zero before a loop that adds to them, or in each iteration of the loop around that one."""
-    added = defaultdict(list)
-    for node in ast.walk(function):
-        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            added[node.target.id].append(node)
-    for parent, field, place, loop in [slot for slot in slots(function) if isinstance(slot[3], ast.For)]:
-        inside = set(ast.walk(loop))
-        here = [name for name, lines in added.items() if inside & {*lines}]
-        before = [name for name in here if not inside >= {*added[name]}]
-        for names in _alone_and_together(before) if place is not None else ():
-            said = (
-                f"{_list(names)} still held before line {loop.lineno} what other lines added: begin at `{ZERO}` there."
-            )
-            yield _inserted(function, getattr(parent, field), place, names, loop.lineno, said)
-        for names in _alone_and_together(here):
-            said = f"{_list(names)} kept what earlier iterations added: begin each at `{ZERO}`."
-            yield _inserted(function, loop.body, 0, names, loop.lineno, said)
-
-
-def _alone_and_together(names):
-    return [*([name] for name in names), *([names] if len(names) > 1 else [])]
-
-
-def _list(names):
-    return " and ".join(f"`{name}`" for name in names)
-
-
-def _inserted(function, body, place, names, line, said):
-    body.insert(place, ast.parse(f"{' = '.join(names)} = {ZERO}").body[0])
-    text = text_of(function)
-    del body[place]
-    return Change(POSSIBLE, line, said, text)
-
-
-def _expression(text):
-    return ast.parse(text, mode="eval").body
-
-
-def _stored(node):
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-
-
-def _names(node):
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-
-
-def _assignments(function):
-    return [node for node in ast.walk(function) if isinstance(node, ast.Assign)]
-
-
-def _pairs(assignment):
-    """Return the names that a line sets, each with its value."""
-    target, value = assignment.targets[-1], assignment.value
-    both = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
-    pairs = zip(target.elts, value.elts, strict=False) if both else [(target, value)]
-    return [(target.id, value) for target, value in pairs if isinstance(target, ast.Name)]
-
-
-def _of_a_thread(function):
-    """Return the names whose values may differ from thread to thread of a block, and those that are alike in all."""
-    mine, alike = set(), set()
-    pairs: list[Any] = [pair for line in _assignments(function) for pair in _pairs(line)]
-    loops: list[Any] = [n for n in ast.walk(function) if isinstance(n, ast.For) and isinstance(n.target, ast.Name)]
-    pairs += [(loop.target.id, loop.iter) for loop in loops]
-    for _ in pairs:
-        for name, value in pairs:
-            text = text_of(value)
-            if _names(value) & mine or any(part in text for part in ("threadIdx", "grid(", "laneid")):
-                mine.add(name)
-    for name, value in pairs:
-        if name not in mine and not any(isinstance(node, ast.Subscript | ast.Call) for node in ast.walk(value)):
-            alike.add(name)
-    return mine, sorted(alike)
-
-
-def _decide_alike(function):
-    """Decide by a name that all threads of a block share whether they come to a barrier."""
-    mine, alike = _of_a_thread(function)
-    has_barrier = "syncthreads" in text_of(function)
-    for choice in [node for node in ast.walk(function) if isinstance(node, ast.If) and has_barrier]:
-        leaves = any(isinstance(node, ast.Continue | ast.Break | ast.Return) for node in ast.walk(choice))
-        if not (leaves or "syncthreads" in text_of(choice)):
-            continue
-        found = [slot for slot in slots(ast.Expr(choice.test)) if isinstance(slot[3], ast.Name) and slot[3].id in mine]
-        for slot in found:
-            for other in alike:
-                said = f"`{slot[3].id}` differs from thread to thread, and all of a block must decide alike: "
-                said += f"write `{other}`, so that they come to the barrier together."
-                yield _change(function, LIKELY, choice.lineno, said, [(*slot, ast.Name(other, ast.Load()))])
+                    yield change(function, POSSIBLE, node.lineno, said, [(*slot, new)])
 
 
 def _exchange_quotients(function):
@@ -290,27 +185,29 @@ def _exchange_quotients(function):
                 ):
                     said = f"`{text_of(one[3])}` and `{text_of(other[3])}` are exchanged in this line: "
                     said += "write each in the place of the other."
-                    yield _change(function, LIKELY, statement.lineno, said, [(*one, other[3]), (*other, one[3])])
+                    yield change(function, LIKELY, statement.lineno, said, [(*one, other[3]), (*other, one[3])])
 
 
 def _test_remainders(function):
-    """Test that nothing is over where a line divides, in the condition that looks at the quotients."""
-    for line in _assignments(function):
-        quotients = {
-            name: f"{text_of(value.left)} % {text_of(value.right)} == 0"
-            for name, value in _pairs(line)
-            if isinstance(value, ast.BinOp) and isinstance(value.op, ast.FloorDiv)
-        }
-        for slot in list(slots(function)) if quotients else ():
+    """Test that nothing is over where lines divide by a number, in the condition that looks at the quotients."""
+    groups: dict[str, dict[str, tuple[int, str]]] = defaultdict(dict)
+    for line in assignments(function):
+        for name, value in name_pairs(line):
+            if isinstance(value, ast.BinOp) and isinstance(value.op, ast.FloorDiv):
+                rest = text_of(ast.BinOp(value.left, ast.Mod(), value.right))
+                groups[text_of(value.right)][name] = line.lineno, f"{rest} == 0"
+    for quotients in groups.values():
+        for slot in list(slots(function)):
             node = slot[3]
             is_test = isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And)
             is_test |= isinstance(node, ast.Compare) and not isinstance(slot[0], ast.BoolOp)
-            tests = [test for name, test in quotients.items() if name in _names(node)] if is_test else []
-            if tests:
-                new = ast.BoolOp(ast.And(), [*getattr(node, "values", [node]), *map(_expression, tests)])
-                said = f"`//` in line {line.lineno} rounds down, also where something is over: "
-                said += f"add `{' and '.join(tests)}` here."
-                yield _change(function, LIKELY, node.lineno, said, [(*slot, new)])
+            found = [pair for name, pair in quotients.items() if name in names_of(node)] if is_test else []
+            if found:
+                lines, tests = sorted({line for line, _ in found}), [test for _, test in found]
+                new = ast.BoolOp(ast.And(), [*getattr(node, "values", [node]), *map(expression, tests)])
+                where = f"line {lines[0]}" if len(lines) == 1 else f"lines {lines[0]} and {lines[-1]}"
+                said = f"`//` in {where} rounds down, also where something is over: add `{' and '.join(tests)}` here."
+                yield change(function, LIKELY, node.lineno, said, [(*slot, new)])
 
 
 def _compare_otherwise(function):
@@ -330,90 +227,7 @@ def _compare_otherwise(function):
             why = "also holds" if "=" in signs[sign] else "leaves out the case"
             said = f"`{signs[sign]} {right}` {why} {'if' if '=' in signs[sign] else 'that'} both are equal: "
             said += f"write `{signs[others[sign]]} {right}` {where}."
-            yield _change(function, LIKELY, lines[0], said, places)
-
-
-def _is_start(node):
-    """Tell whether a statement only sets names or elements to a number."""
-    match node:
-        case ast.Assign(_, ast.Constant()):
-            return True
-        case ast.Assign(_, ast.Call(func, [ast.Constant() | ast.UnaryOp()])):
-            return text_of(func).startswith(("np.", "float"))
-        case ast.For(_, _, body):
-            return all(_is_start(each) for each in body)
-    return False
-
-
-def _move_starts(function):
-    """Move lines that set sums to a number from the beginning of a loop to the place before it, and the other way."""
-    for parent, field, place, loop in list(slots(function)):
-        if not isinstance(loop, ast.For) or place is None:
-            continue
-        outer = getattr(parent, field)
-        first = next((i for i, node in enumerate(loop.body) if not _is_start(node)), 0)
-        for begin, end in combinations(range(first + 1), 2):
-            moved = loop.body[begin:end]
-            said = f"{_lines(moved)} anew in each iteration of the loop of line {loop.lineno}: "
-            said += f"move {'them' if _is_long(moved) else 'it'} before that loop."
-            new = [*outer[:place], *moved, *outer[place:]], [*loop.body[:begin], *loop.body[end:]]
-            yield _with_bodies(function, (parent, field, new[0]), (loop, "body", new[1]), moved[0].lineno, said)
-        start = place
-        while start and _is_start(outer[start - 1]):
-            start -= 1
-            moved = outer[start:place]
-            if not _is_long(moved):
-                continue
-            said = f"{_lines(moved)} once, before the loop of line {loop.lineno}, whose iterations begin anew: "
-            said += "move them to its beginning."
-            new = [*outer[:start], *outer[place:]], [*moved, *loop.body]
-            yield _with_bodies(function, (parent, field, new[0]), (loop, "body", new[1]), moved[0].lineno, said)
-
-
-def _is_long(statements):
-    return _end(statements[-1]) > statements[0].lineno
-
-
-def _end(node):
-    return node.end_lineno or node.lineno
-
-
-def _lines(statements):
-    """Say which lines set what."""
-    name = sorted(_set_names(statements))[0]
-    if not _is_long(statements):
-        return f"this line sets `{name}`"
-    return f"lines {statements[0].lineno} to {_end(statements[-1])} set `{name}`"
-
-
-def _set_names(statements):
-    targets = [t for each in statements for n in ast.walk(each) if isinstance(n, ast.Assign) for t in n.targets]
-    return {text_of(target.value if isinstance(target, ast.Subscript) else target) for target in targets}
-
-
-def _with_bodies(function, one, other, line, said):
-    olds = [(owner, field, getattr(owner, field)) for owner, field, _ in (one, other)]
-    for owner, field, body in (other, one):
-        setattr(owner, field, body or [ast.Pass()])
-    text = text_of(function)
-    for owner, field, body in olds:
-        setattr(owner, field, body)
-    return Change(LIKELY, line, said, text)
-
-
-def _add_difference(function):
-    """Add by how much one length is above another that was read with it and is never used."""
-    loaded = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-    read: list[Any] = [line.targets[0] for line in _assignments(function) if text_of(line.value).endswith(".shape")]
-    groups = [[n.id for n in target.elts if isinstance(n, ast.Name)] for target in read if _is_tuple(target)]
-    pairs = [(one, other) for group in groups for one in group for other in group if one != other]
-    values = [slot for slot in slots(function) if slot[1] == "value" and isinstance(slot[0], ast.Assign)]
-    for longer, shorter in pairs:
-        unused = next((name for name in (longer, shorter) if name not in loaded and name != "_"), None)
-        for slot in [slot for slot in values if isinstance(slot[3], ast.BinOp | ast.Name)] if unused else ():
-            new = _expression(f"{text_of(slot[3])} + {longer} - {shorter}")
-            said = f"`{unused}` is never used, and the two lengths may differ: write `{text_of(new)}`."
-            yield _change(function, LIKELY, slot[3].lineno, said, [(*slot, new)])
+            yield change(function, LIKELY, lines[0], said, places)
 
 
 def _turn_one_of_two(function):
@@ -427,15 +241,15 @@ def _turn_one_of_two(function):
                 new = ast.BinOp(node.left, other.op, node.right)
                 said = f"`{text_of(node)}` goes the other way than `{text_of(other)}` in line {other.lineno}: "
                 said += f"write `{text_of(new)}`."
-                yield _change(function, LIKELY, node.lineno, said, [(*slot, new)])
+                yield change(function, LIKELY, node.lineno, said, [(*slot, new)])
 
 
 def _keep_apart(function, sizes):
     """Put one kind of data behind another that the same shared array holds: in the line that stores and that loads."""
     shared = {
         name: None
-        for line in _assignments(function)
-        for name, value in _pairs(line)
+        for line in assignments(function)
+        for name, value in name_pairs(line)
         if "shared.array(" in text_of(value) and not isinstance(value, ast.Tuple)
     }
     found = [slot for slot in slots(function) if slot[1] == "slice" and not isinstance(slot[3], ast.Tuple)]
@@ -448,20 +262,20 @@ def _keep_apart(function, sizes):
                 new = [(*slot, ast.BinOp(ast.Name(size, ast.Load()), ast.Add(), slot[3])) for slot in (store, load)]
                 said = f"this overwrites what `{name}` holds: store at `{name}[{text_of(new[0][4])}]`, behind it, "
                 said += f"and load from `{name}[{text_of(new[1][4])}]` in line {load[3].lineno}."
-                yield _change(function, POSSIBLE, store[3].lineno, said, new)
+                yield change(function, POSSIBLE, store[3].lineno, said, new)
 
 
 def _write_float32(function):
     """Write all whole numbers of sums and products as float32, by the names that hold them if there are such."""
     twins = {
         text_of(value.args[0]): name
-        for line in _assignments(function)
-        for name, value in _pairs(line)
+        for line in assignments(function)
+        for name, value in name_pairs(line)
         if isinstance(value, ast.Call) and text_of(value.func) == "np.float32" and len(value.args) == 1
     }
     inside = {n for part in ast.walk(function) if isinstance(part, ast.Subscript | ast.Call) for n in ast.walk(part)}
     places = [
-        (*slot, _expression(twins[text_of(slot[3])]))
+        (*slot, expression(twins[text_of(slot[3])]))
         for slot in slots(function)
         if isinstance(slot[3], ast.Constant) and isinstance(slot[0], ast.BinOp) and slot[3] not in inside
         if text_of(slot[3]) in twins
@@ -471,18 +285,4 @@ def _write_float32(function):
         names = sorted({f"`{text_of(slot[4])}` for `{text_of(slot[3])}`" for slot in places})
         where = f"lines {', '.join(lines[:-1])} and {lines[-1]}" if len(lines) > 1 else "this line"
         said = f"whole numbers make float64 of float32: write {' and '.join(names)} in {where}."
-        yield _change(function, LIKELY, int(lines[0]), said, places)
-
-
-def _arrive_once(function):
-    """Let one lane of a warp arrive, after all of them."""
-    lanes = [name for line in _assignments(function) for name, value in _pairs(line) if text_of(value) in _LANES]
-    for parent, field, place, node in list(slots(function)):
-        if isinstance(node, ast.Expr) and "mbarrier_arrive(" in text_of(node) and lanes and place is not None:
-            test = f"{lanes[0]} == 0"
-            body = [*getattr(parent, field)]
-            body[place : place + 1] = [ast.Expr(_expression("cuda.syncwarp()")), ast.If(_expression(test), [node], [])]
-            said = "all lanes of a warp arrive, and one is to do it when all are done: "
-            said += f"write `cuda.syncwarp()`, and arrive only `if {test}:`."
-            unchanged = parent, field, getattr(parent, field)
-            yield _with_bodies(function, (parent, field, body), unchanged, node.lineno, said)
+        yield change(function, LIKELY, int(lines[0]), said, places)

@@ -45,6 +45,9 @@ def cure_outside(launch, site, array, shape, axis, position, index, lanes) -> st
     written = ast.unparse(indices[axis])
     is_above = position[axis] >= 0 and ("negative-index", site.line, site.column) not in launch.log.found
     guard = f"`if {written} < {limit}:`" if is_above else f"`if 0 <= {written} < {limit}:`"
+    if other := _guard_of_another(launch, site, indices, axis):
+        which = f"The guard in line {other.line}, `{other.text}`, tests another index than `{written}`"
+        return f"{which}: write `{guard[4:-2]}`."
     if len(shape) == 2 and site.elements == 1 and _fits_swapped(shape, index, lanes):
         swapped, as_written = (", ".join(ast.unparse(p) for p in order) for order in (indices[::-1], indices))
         return (
@@ -63,6 +66,26 @@ def cure_outside(launch, site, array, shape, axis, position, index, lanes) -> st
     if len({node.id for node in ast.walk(indices[axis]) if isinstance(node, ast.Name)}) > 1:  # it may itself be wrong
         return f"Is `{written}` the index that you mean? If so, guard the access, for instance {guard}."
     return f"Guard the access, for instance {guard}."
+
+
+def _guard_of_another(launch, site, indices, axis) -> Guard | None:
+    """Return the guard before an access that tests what is none of its indices, where nothing tests one of them."""
+    scope = scope_at(launch, site.line)
+    guards = [guard for guard in guards_of(scope.tree, site) if not guard.leaves]
+    tested = {split_constant(guard.smaller)[0] for guard in guards}
+    texts = {split_constant(index)[0] for index in indices}
+    missing = split_constant(indices[axis])[0]
+    if missing in tested or not isinstance(indices[axis], ast.BinOp):
+        return None
+    others = [guard for guard in guards if split_constant(guard.smaller)[0] not in texts and guard.strict]
+    others = [guard for guard in others if not _names(guard.smaller) <= _names(indices[axis])]  # `i` for `i + n`
+    alike = [guard for guard in others if _names(guard.smaller) & _names(indices[axis])]
+    has_place = len(others) == 1 and bool(tested & (texts - {missing}))
+    return (alike or others * has_place or [None])[0]
+
+
+def _names(node):
+    return {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
 
 
 def _ask_for_splits(splits):

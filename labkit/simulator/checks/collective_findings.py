@@ -32,16 +32,38 @@ def report_absent_lane(w, position, call, lane, other):
     if log.count_repeat(key):
         return
     thread, absent = log.lane(w, lane), log.lane(w, int(w.first_lane[lane]) + other)
-    cure = (
-        "Make the call where all named lanes reach it, before the `if` or loop that splits them, or name only "
-        "those that do: `mask = cuda.ballot_sync(0xffffffff, condition)` ahead of an `if condition:`."
-    )
+    cure = "Make the call where all named lanes reach it, before the `if` or loop that splits them"
+    if not call.startswith("shfl"):  # a lane that a shuffle reads from may be in another branch
+        cure += (
+            ", or name only those that do: `mask = cuda.ballot_sync(0xffffffff, condition)` ahead of an `if condition:`"
+        )
+    elif alike := _lines_of_shuffles(w):
+        cure = (
+            f"Make the shuffles of lines {alike} in all lanes, before the `if` that splits them, and choose behind them"
+        )
+    cure += "."
     message = (
         f"Line {line}: the mask that {log.name(thread)} gives to `cuda.{call}` names lane {other} of its warp, "
         f"but {log.name(absent)}, which is that lane, does not make this call with the same mask. On a GPU the "
         f"result is undefined, or the warp waits forever. {cure}"
     )
     log.add(key, kind="mask", message=message, remedy=cure, line=line, column=column, threads=(thread, absent))
+
+
+def _lines_of_shuffles(w):
+    """Return the lines of shuffles that stand in the branches of one `if`; "" if there are no two."""
+    for node in ast.walk(w.chunk.launch.source.tree):
+        if isinstance(node, ast.If) and node.orelse:
+            branches = [_shuffles_in(node.body), _shuffles_in(node.orelse)]
+            if all(branches):
+                lines = sorted({line for found in branches for line in found})
+                return f"{', '.join(map(str, lines[:-1]))} and {lines[-1]}"
+    return ""
+
+
+def _shuffles_in(body):
+    calls = [n for part in body for n in ast.walk(part) if isinstance(n, ast.Call)]
+    return [call.lineno for call in calls if ast.unparse(call.func).startswith("cuda.shfl")]
 
 
 def report_silent_source(w, position, mask, call, lane, source, count):

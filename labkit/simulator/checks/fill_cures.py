@@ -28,7 +28,7 @@ def cure_unwritten(launch, site, array) -> str:
     if stores and leaving and leaving < min(stores):
         return (
             f"The threads that return in line {leaving} store nothing in line {min(stores)}: let all threads stay, and "
-            "guard the last stores alone."
+            "guard only accesses that are outside an array."
         )
     guarded = [(line, test) for line in stores if (test := _guard_of(launch.source.tree, line))]
     if guarded:

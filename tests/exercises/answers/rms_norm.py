@@ -102,6 +102,12 @@ VARIANTS = (
         mistake="eps were added to the root",
     ),
     Answer(
+        "eps divided, too",
+        "result",
+        (("sqrt(total / np.float32(columns) + eps)", "sqrt((total + eps) / np.float32(columns))"),),
+        mistake="eps were divided by the columns, too",
+    ),
+    Answer(
         "not divided",
         "result",
         (("np.float32(1) / sqrt", "sqrt"),),

@@ -220,3 +220,21 @@ def kernel(x):
 """
     message = the_error(text, 1, 40, np.ones(32, np.float32))
     assert "Is `row = cuda.threadIdx.x // 16` (line 4) right? If so, make s as large as the block needs" in message
+
+
+def test_a_guard_that_tests_another_index_is_named():
+    text = """
+@cuda.jit
+def kernel(A, T):
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    top, k = cuda.blockIdx.x * 16, y
+    i = top + y
+    if i < 20 and k < A.shape[0]:
+        T[k, top + x] = A[k, top + x]
+"""
+    A, T = np.ones((30, 20), np.float32), np.ones((30, 40), np.float32)
+    message = the_error(text, 2, (16, 16), A, T)
+    line = line_of(kernel_in(text), "if i")
+    assert "rows and columns swapped" not in message
+    assert f"The guard in line {line}, `i < 20`, tests another index than `top + x`" in message
+    assert message.endswith("write `top + x < A.shape[1]`.")
