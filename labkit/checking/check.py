@@ -5,6 +5,7 @@ import linecache
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import chain
 from math import prod
 from numbers import Integral
 from typing import Any
@@ -166,8 +167,6 @@ class _Judgement:
         try:
             constants = read_constants(exercise, self.function)
             launches: list[Any] = list(exercise.make_launches(self.seed, draws, **constants))
-            if exercise.machine == "gpu":
-                launches += exercise.make_launches_beyond(list_limits(self.function), self.seed, **constants)
         except ValueError as error:  # constants with which there is no launch
             raise _Fault("launch", str(error)) from None
         fixed = launches[: len(exercise.sizes)]
@@ -176,8 +175,10 @@ class _Judgement:
             for questions in launches:
                 self._check_answers(questions)
             return f"Right on {labels}; and on others, drawn at random."
+        limits = list_limits(self.function) if exercise.machine == "gpu" else ()
+        beyond = exercise.make_launches_beyond(limits, self.seed, **constants)
         first, pace = None, Pace()
-        for launch in launches:
+        for launch in chain(launches, beyond):
             if launch.may_stop and pace.is_too_slow_for(launch):
                 continue
             if self.excess and count_elements(launch) > FAR_LARGER * count_elements(self.over):

@@ -88,8 +88,6 @@ class Exercise:
         function, for which `make_launch` makes `Questions`.
     finds_fault
         Whether the task is to find a fault in code that is given: then no verdict names the change that is needed.
-    most_work
-        Greatest product of the sizes of a run beyond a limit that the learner's code holds.
     id, number
         The slug, "pad-the-tile", which is the name of the exercise's file; and the number shown to learners, "03.2",
         which follows from the table of contents. No file states them: `labkit.exercises.exercise` sets both.
@@ -105,7 +103,6 @@ class Exercise:
     constants: tuple[str, ...] = ()
     machine: Literal["gpu", "cpu", "python"] = "gpu"
     finds_fault: bool = False
-    most_work: int = MOST_WORK
     id: str = ""
     number: str = ""
 
@@ -137,22 +134,18 @@ class Exercise:
         for position in range(max(map(len, self.random_sizes))):
             rng = np.random.default_rng([seed, 3, position])
             choices = [spans for spans in self.random_sizes if isinstance((*spans[position:], 0)[0], Above)]
-            found = {
-                limit: sizes
-                for group in groups
-                for limit, sizes in _find_beyond(choices, position, group, rng, self.most_work)
-            }
+            found = {limit: sizes for group in groups for limit, sizes in _find_beyond(choices, position, group, rng)}
             for limit, sizes in found.items():
                 launch = self.make_launch(rng, *sizes, **constants)
                 yield replace(launch, label=f"{launch.label}, beyond the {limit} in the code", may_stop=True)
 
 
-def _find_beyond(choices, position, limits, rng, most_work):
+def _find_beyond(choices, position, limits, rng):
     """Yield the greatest limit that there is time to exceed, with the sizes of the run that does."""
     for limit in sorted(limits, reverse=True):
         drawn = [_draw_beyond(spans, position, limit, rng) for spans in choices if limit >= spans[position].least_drawn]
         sizes = min(drawn, key=_count_work, default=())
-        if sizes and _count_work(sizes) <= most_work:
+        if sizes and _count_work(sizes) <= MOST_WORK:
             yield limit, sizes
             return
 

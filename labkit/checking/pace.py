@@ -1,11 +1,11 @@
-"""How long a run may take, foretold from how long the runs before it took."""
+"""How long runs beyond the limits in a learner's code may take, foretold from how long other runs took."""
 
 import time
 from typing import Any
 
 import numpy as np
 
-MOST_S = 4.0  # of computing, for a run beyond a limit in the code
+MOST_S = 3.0  # of computing, for all these runs together
 
 
 def count_elements(launch: Any) -> int:
@@ -14,20 +14,31 @@ def count_elements(launch: Any) -> int:
 
 
 class Pace:
-    """The least time per element of the runs so far: what compiles in some of them does not count."""
+    """The least time per element of the runs so far (what compiles in some does not count), and the time that is left.
+
+    Attributes
+    ----------
+    least_s
+        The least time per element.
+    left_s
+        The time left for runs beyond limits.
+    """
 
     def __init__(self):
         self.least_s = float("inf")
-        self.begin_s = 0.0
+        self.left_s = MOST_S
+        self._begin_s = 0.0
 
     def start(self) -> None:
         """Begin a run."""
-        self.begin_s = time.process_time()
+        self._begin_s = time.process_time()
 
     def stop(self, launch: Any) -> None:
         """Take the time of the run that began."""
-        self.least_s = min(self.least_s, (time.process_time() - self.begin_s) / count_elements(launch))
+        taken_s = time.process_time() - self._begin_s
+        self.least_s = min(self.least_s, taken_s / count_elements(launch))
+        self.left_s -= taken_s * launch.may_stop
 
     def is_too_slow_for(self, launch: Any) -> bool:
-        """Tell whether a run would take too long even at this pace."""
-        return self.least_s < float("inf") and self.least_s * count_elements(launch) > MOST_S
+        """Tell whether a run would take longer than is left, even at this pace."""
+        return self.left_s <= 0 or self.least_s < float("inf") and self.least_s * count_elements(launch) > self.left_s

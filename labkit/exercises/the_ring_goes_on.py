@@ -131,5 +131,4 @@ EXERCISE = Exercise(
         ((1, 2), range(260, 400), (1,)),  # so that a count of stages that begins again shows
         (Above(9), (1, 2, 3), (1, 2, 3, 4)),
     ),
-    most_work=2**11,  # each tile takes milliseconds
 )
