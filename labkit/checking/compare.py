@@ -141,6 +141,9 @@ def _explain_constant(output, wrong) -> list[str]:
     values = np.unique(output[wrong])
     if len(values) > 1 or wrong.sum() < FEW or abs(values[0]) <= 1:
         return []
+    if np.isinf(values[0]):
+        sources = "the logarithm of 0" if values[0] < 0 else "a division by 0, or a number too large for its type"
+        return [f"All wrong elements are {values[0]}: it comes from {sources}, or a start that no value replaced."]
     return ["All wrong elements hold this number: is it one with which your code begins?"]
 
 

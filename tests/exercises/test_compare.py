@@ -69,6 +69,13 @@ def test_elements_that_all_hold_one_number_are_told_so(launch):
     assert "hold this number" not in compared(launch, np.minimum(VALUE, 20)).message  # these are few
 
 
+def test_infinities_are_told_with_what_makes_them(launch):
+    empty = np.where(VALUE > 10, -np.inf, VALUE)
+    assert (
+        "All wrong elements are -inf: it comes from the logarithm of 0, or a start" in compared(launch, empty).message
+    )
+
+
 def test_a_whole_factor_is_asked_for(launch):
     assert "Is each term added 32 times, or a division by 32 left out?" in compared(launch, 32 * VALUE).message
     assert "Is each term" not in compared(launch, 0.5 * VALUE).message

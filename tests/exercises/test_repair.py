@@ -28,7 +28,7 @@ SLIPS = [
     ("the-mask", "range(lane, keys, 32)", "range(lane, allowed, 32)", "should end at `keys`"),
     ("merge-the-parts", "s * exp(m - larger)", "s * exp(larger - m)", "is the wrong way round"),
     ("a-filter-per-channel", "sums[i - 1] +=", "sums[i - 1] =", "`=` forgets what was there before"),
-    ("when-does-it-pay", "-(-cost // gain)", "cost // gain", "rounds down, and leaves out what is over"),
+    ("when-does-it-pay", "-(-cost // gain)", "cost // gain", "rounds down, and loses the remainder"),
 ]
 
 
@@ -44,6 +44,7 @@ def judged(id, text, repairs=True):
     return judge(rules, kernel, seed=1, repairs=repairs)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("id", "right", "wrong", "said"), SLIPS, ids=[f"{slip[0]}, {slip[2].strip()}" for slip in SLIPS]
 )
@@ -73,7 +74,7 @@ def test_nothing_is_searched_unless_a_learner_reads_the_verdict():
     assert ALONE not in judged("write-saxpy", text, repairs=False).message
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("id", sampled([id for id in exercise_ids() if exercise(id).machine != "cpu"], 12))
 def test_the_code_that_an_exercise_gives_is_not_repaired(id):
     """Else its first check would tell the solution."""
@@ -105,6 +106,7 @@ REPEATED = [
 ]
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("id", "right", "wrong", "said"), REPEATED, ids=[f"{id} {wrong}" for id, _, wrong, _ in REPEATED]
 )
@@ -162,6 +164,7 @@ OTHERS = [
 ]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(("id", "slips", "said"), OTHERS, ids=[f"{id}, {said[:20]}" for id, _, said in OTHERS])
 def test_a_slip_in_what_lines_have_to_do_with_each_other_is_named(id, slips, said):
     text = cell(id)
@@ -189,7 +192,7 @@ CHANGES = [  # lines of a function, what is written in place of one, and a part 
     ("r = exp(a - b)", "r = exp(a) - b", "`b` belongs behind the brackets"),
     ("r = a // b + 1", "r = -(-a // b)", "one too many where nothing is left over"),
     ("r = (a + b) // b", "r = -(-a // b)", "one too many where nothing is left over"),
-    ("r = x / np.float32(n)", "r = x / np.float32(2 * n)", "divided by twice as much"),
+    ("r = x / np.float32(n)", "r = x / np.float32(2 * n)", "divides by half of what is needed"),
     ("a = X[y + i * rows]\nrow = top + y * count + i", "row = top + y + i * rows", "line 2 takes `y + i * rows`"),
     ("if i < M:\n    t = A[k, left + x]", "if left + x < M:", "this tests `i`, but"),
     (
@@ -236,6 +239,7 @@ FROM_OTHER_LINES = [
 ]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("id", "right", "wrong", "said"), FROM_OTHER_LINES, ids=[id for id, *_ in FROM_OTHER_LINES])
 def test_a_slip_that_other_lines_hint_at_is_named(id, right, wrong, said):
     assert right in cell(id)

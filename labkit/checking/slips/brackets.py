@@ -144,7 +144,8 @@ def _double_divisor(function):
                 continue
             divisor = new if func is None else ast.Call(func, [new], [])
             whole = ast.BinOp(quotient.left, ast.Div(), divisor)
-            said = f"{quote(quotient)} is to be divided by {words} as much: write {quote(whole)}."
+            is_now = "half of" if words == "twice" else "twice"
+            said = f"{quote(quotient)} divides by {is_now} what is needed: write {quote(whole)}."
             yield change(function, LIKELY if words == "twice" else POSSIBLE, quotient.lineno, said, [(*slot, whole)])
 
 

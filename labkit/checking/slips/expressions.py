@@ -245,7 +245,7 @@ def _fix_operation(node, parent, names):
                 new = ast.BinOp(node, ast.Mod(), ast.Name(size, ast.Load()))
                 yield UNLIKELY, f"{quote(node)} goes on past `{size}`: write {quote(new)}.", new
             new = _negative(ast.BinOp(_negative(left), ast.FloorDiv(), right))
-            yield POSSIBLE, f"{quote(node)} rounds down, and leaves out what is over: write {quote(new)}.", new
+            yield POSSIBLE, f"{quote(node)} rounds down, and loses the remainder: write {quote(new)}.", new
         case ast.Mod():
             new = ast.BinOp(left, ast.FloorDiv(), right)
             yield POSSIBLE, f"`//` and `%` are confused: write {quote(new)}.", new

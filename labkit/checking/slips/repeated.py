@@ -206,7 +206,7 @@ def _test_remainders(function):
                 lines, tests = sorted({line for line, _ in found}), [test for _, test in found]
                 new = ast.BoolOp(ast.And(), [*getattr(node, "values", [node]), *map(expression, tests)])
                 where = f"line {lines[0]}" if len(lines) == 1 else f"lines {lines[0]} and {lines[-1]}"
-                said = f"`//` in {where} rounds down, also where something is over: add `{' and '.join(tests)}` here."
+                said = f"`//` in {where} rounds down, also where a remainder is left: add `{' and '.join(tests)}` here."
                 yield change(function, LIKELY, node.lineno, said, [(*slot, new)])
 
 
