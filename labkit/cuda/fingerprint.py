@@ -8,10 +8,9 @@ numbers of lines are not among them.
 import hashlib
 import os
 import platform
-import re
 from collections.abc import Iterator
 from functools import cache
-from importlib.metadata import distributions
+from importlib.metadata import PackageNotFoundError, version
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -20,7 +19,10 @@ import numpy as np
 from labkit import places
 from labkit.rebinding import names_used_by
 
-COMPILERS = re.compile(r"numba|llvmlite|numpy|cuda-|nvidia-(cuda|nvvm|nvjitlink)|labkit")  # names of distributions
+COMPILERS = (
+    "numba-cuda numba llvmlite numpy cuda-core cuda-bindings nvidia-nvvm nvidia-nvjitlink nvidia-nvjitlink-cu12 "
+    "nvidia-cuda-nvcc nvidia-cuda-nvcc-cu12 nvidia-cuda-nvrtc nvidia-cuda-nvrtc-cu12"
+).split()
 OURS = ("cuda", "formats", "parts", "ptx")  # folders with code that numba runs as it compiles
 KNOWN = ("numpy", "math", "cmath", "operator", "builtins", "numba", "numba_cuda", "labkit.ptx", "labkit.cuda")
 PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...))
@@ -120,11 +122,17 @@ def _names_in(code):
 @cache
 def _compilers() -> str:
     """Return the versions of what compiles, a digest of our own part in it, and numba's settings."""
-    found = {d.metadata["Name"]: d.version for d in distributions() if d.metadata["Name"]}
-    versions = sorted((name, version) for name, version in found.items() if COMPILERS.match(name.lower()))
+    versions = [_version(name) for name in COMPILERS]
     settings = sorted((name, value) for name, value in os.environ.items() if name.startswith("NUMBA_"))
     digest = hashlib.sha256()
     for folder in OURS:
         for path in sorted((places.PACKAGE / folder).rglob("*.py")):
             digest.update(path.read_bytes())
     return f"{platform.python_version()} {versions} {settings} {digest.hexdigest()}"
+
+
+def _version(package):
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
