@@ -75,10 +75,19 @@ def main():
 
 
 @app.command()
-def doctor():
+def doctor(
+    clear_kernels: Annotated[
+        bool, typer.Option("--clear-kernels", help="Remove the compiled kernels that are kept on disk.")
+    ] = False,
+):
     """Show what works on this machine, and what to do about the rest."""
     from labkit.setup import doctor
 
+    if clear_kernels:
+        from labkit.cuda import kernel_folder
+        from labkit.table import count_text
+
+        print(f"removed {count_text(kernel_folder.clear(), 'compiled kernel')} from {kernel_folder.folder()}")
     raise typer.Exit(0 if doctor.run() else 1)
 
 

@@ -21,6 +21,7 @@ from numba.cuda.typing.typeof import Purpose, typeof
 
 from labkit import ptx
 from labkit.cuda import packed  # launches in the driver's own form
+from labkit.cuda.disk_cache import DiskCache
 from labkit.ptx.intrinsics import load_gpu_code
 from labkit.ptx.tensor_copies.map_types import compiling_device_function
 from labkit.rebinding import names_used_by, rebuild
@@ -83,8 +84,9 @@ dispatcher.get_current_device = _device_to_compile_for
 class Dispatcher(CUDADispatcher):
     """numba's dispatcher, which binds `cuda` when it first compiles: by then all names have their values.
 
-    Its kernels may use all shared memory of a block, clusters of blocks, programmatic dependent launch (`early`) and
-    cooperative launch, for which numba has no options. Several threads may compile it at the same time.
+    Its kernels stay on disk for other processes (`disk_cache`). They may use all shared memory of a block, clusters of
+    blocks, programmatic dependent launch (`early`) and cooperative launch, for which numba has no options. Several
+    threads may compile it at the same time.
 
     Attributes
     ----------
@@ -95,6 +97,8 @@ class Dispatcher(CUDADispatcher):
     def __init__(self, py_func, targetoptions):
         super().__init__(py_func, _split_options(targetoptions)[0])
         self.options = targetoptions
+        if not targetoptions.get("device"):
+            self._cache = DiskCache(self)
 
     def compile(self, sig):
         self.py_func = bind_cuda(self.py_func)

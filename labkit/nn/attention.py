@@ -146,6 +146,8 @@ refuse_second_derivative(_attention_backward, "attention")
 def _broadcast_batch(query, key, value):
     """Return the tensors with the same axes before those of heads."""
     tensors = query, key, value
+    if query.shape[:-3] == key.shape[:-3] == value.shape[:-3]:
+        return tensors  # torch's function below imports SymPy, which takes two seconds
     try:
         batch = torch.broadcast_shapes(*(X.shape[:-3] for X in tensors))
     except RuntimeError:

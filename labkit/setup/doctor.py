@@ -57,6 +57,7 @@ def checkups() -> Iterator[Checkup]:
         ("torch", lambda: _torch(driver)),
         ("simulator", _simulator),
         ("runs on", _runs_on),
+        ("kernels", _kernels),
         ("JupyterLab", _jupyterlab),
         ("widgets", _widgets),
     ]
@@ -176,6 +177,16 @@ def _runs_on():
         return Checkup("runs on", "works", str(device.current()))
     except device.DeviceError as error:
         return Checkup("runs on", "fault", str(error), "set LABKIT_DEVICE=simulator, or fix the rows above")
+
+
+def _kernels():
+    from labkit.cuda import kernel_folder
+
+    if not (found := kernel_folder.kernels()):
+        return Checkup("kernels", "absent", f"no compiled kernels in {kernel_folder.folder()}")
+    size = f"{sum(path.stat().st_size for path in found) / 1e6:.0f} MB"
+    remedy = "for later processes; `labkit doctor --clear-kernels` removes them"
+    return Checkup("kernels", "works", f"{len(found)} compiled, {size} in {kernel_folder.folder()}", remedy)
 
 
 def _jupyterlab():

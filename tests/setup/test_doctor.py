@@ -52,6 +52,7 @@ def test_without_a_gpu_nothing_is_at_fault():
         "torch",
         "simulator",
         "runs on",
+        "kernels",
         "JupyterLab",
         "widgets",
     ):
