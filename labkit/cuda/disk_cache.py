@@ -10,11 +10,10 @@ import pickle
 import tempfile
 from pathlib import Path
 
+from numba.cuda import dispatcher as numba_dispatcher
 from numba.cuda import serialize
-from numba.cuda.api import get_current_device
 from numba.cuda.core.caching import NullCache
 from numba.cuda.core.sigutils import normalize_signature
-from numba.cuda.dispatcher import _Kernel
 
 from labkit.cuda.fingerprint import UnknownValue, fingerprint
 from labkit.cuda.kernel_folder import folder, make_room
@@ -38,7 +37,7 @@ class DiskCache(NullCache):
         if path is None:
             return None
         try:
-            kernel = _Kernel._rebuild(**pickle.loads(path.read_bytes()))
+            kernel = numba_dispatcher._Kernel._rebuild(**pickle.loads(path.read_bytes()))
             os.utime(path)  # used last now
         except UNREADABLE:  # not there, or of a process that was interrupted
             return None
@@ -66,8 +65,9 @@ class DiskCache(NullCache):
         if options.get("debug") or options.get("lineinfo") or options.get("link"):
             return None
         types = normalize_signature(sig)[0]
+        capability = numba_dispatcher.get_current_device().compute_capability
         try:
-            key = fingerprint(self._dispatcher.py_func, types, options, get_current_device().compute_capability)
+            key = fingerprint(self._dispatcher.py_func, types, options, capability)
         except UnknownValue:
             return None
         return folder() / f"{key}.kernel"

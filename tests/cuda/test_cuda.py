@@ -365,11 +365,13 @@ class Gpu:
 def compiled_for_gpu(monkeypatch):
     """`cuda.jit` as on a GPU, as far as a machine without one can go: up to the cubin's loading."""
     from numba.cuda import dispatcher
+    from numba.cuda.core.caching import NullCache
     from numba.cuda.cudadrv import devices
 
     from labkit.cuda import compiling
 
     monkeypatch.setattr(compiling, "prepare", lambda kernel, cluster=1: kernel)
+    monkeypatch.setattr(compiling, "DiskCache", lambda dispatcher: NullCache())
     monkeypatch.setattr(device, "current", lambda: device.Device("gpu", "A100", "compute capability 8.0"))
     monkeypatch.setattr(dispatcher, "get_current_device", Gpu)
     monkeypatch.setattr(devices, "get_context", lambda: SimpleNamespace(device=Gpu))
