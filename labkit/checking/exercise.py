@@ -131,7 +131,7 @@ class Exercise:
         Of each group of limits, the greatest is exceeded that there is time for. One that each drawn size exceeds is
         left out.
         """
-        for position in range(max(map(len, self.random_sizes))):
+        for position in range(max(map(len, self.random_sizes), default=0)):
             rng = np.random.default_rng([seed, 3, position])
             choices = [spans for spans in self.random_sizes if isinstance((*spans[position:], 0)[0], Above)]
             found = {limit: sizes for group in groups for limit, sizes in _find_beyond(choices, position, group, rng)}

@@ -13,7 +13,9 @@ import pytest
 COLLECTORS = pytest.StashKey()  # the session's collector
 
 
-def pytest_addoption(parser):
+def pytest_addoption(parser, pluginmanager):
+    # pytest rewrites the assertions of all modules of a package with a plugin; those of labkit's own would take seconds
+    getattr(pluginmanager.rewrite_hook, "_must_rewrite", set()).discard("labkit")
     group = parser.getgroup("labkit")
     group.addoption(
         "--labkit",

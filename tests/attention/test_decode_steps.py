@@ -44,7 +44,7 @@ EXAMPLES = [(step, format, problem) for step in STEPS for format in step.formats
 
 
 @pytest.mark.parametrize(("step", "format", "problem"), sampled(EXAMPLES, 5), ids=str)
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_examples_are_right(step, format, problem):
     ran(step, problem, format)
 
@@ -147,7 +147,7 @@ def test_pages_change_no_bit(step):
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 40])
 @pytest.mark.parametrize("slug", ["split", "stream_k"])
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 def test_keys_may_be_divided_among_any_number_of_blocks(slug, count, monkeypatch):
     """Blocks begin and end within heads, at their ends, and where sequences have no keys."""
     gpu = SimpleNamespace(MULTIPROCESSOR_COUNT=count)

@@ -88,7 +88,7 @@ MASKED = [
 
 
 @pytest.mark.parametrize("problem", MASKED, ids=str)
-@pytest.mark.sample(4)
+@pytest.mark.sample(3)
 def test_no_tile_is_loaded_that_is_all_masked(step, problem):
     """The bytes of each array are those of a formula, which knows the tiles of which some scores are seen."""
     check_traffic(step, problem)
@@ -106,7 +106,7 @@ CASES = [(step, one) for step in STEPS for one in OTHERS if one.head_dim <= max(
 
 
 @pytest.mark.parametrize(("step", "problem"), sampled(CASES, 9), ids=lambda one: getattr(one, "slug", str(one)))
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 def test_traffic_is_that_of_the_formula_for_other_sizes(step, problem):
     check_traffic(step, problem)
 
@@ -174,7 +174,7 @@ def launched(step, before, format):
 
 @pytest.mark.long
 @pytest.mark.parametrize("run", [simulated, pytest.param(launched, marks=pytest.mark.needs("gpu"))])
-@pytest.mark.sample(9)
+@pytest.mark.sample(6)
 def test_a_step_is_right_on_random_problems(step, run):
     @settings(max_examples=PROBLEMS, phases=[Phase.generate], deadline=None)
     @given(problem=problems(), seed=st.integers(0, 2**16), format=st.sampled_from(step.formats))
@@ -191,7 +191,7 @@ def test_a_step_is_right_on_random_problems(step, run):
 
 
 @pytest.mark.parametrize("hard", ["huge", "rising"])
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 def test_hard_scores_come_out_right(step, hard):
     """Those that rise from tile to tile make a step rescale at each; huge ones would be endless without a maximum."""
     for format in step.formats:
@@ -211,7 +211,7 @@ def patience(monkeypatch):
 
 
 @pytest.mark.parametrize(("problem", "key", "blind"), HEAVY.values(), ids=HEAVY)
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_a_hidden_key_of_almost_all_weight_has_none(step, problem, key, blind, patience):
     format, rng = step.formats[0], np.random.default_rng(0)
     assert not problem.allowed()[blind, key] and problem.allowed()[[blind - 1, blind + 1], key].any()
@@ -223,7 +223,7 @@ def test_a_hidden_key_of_almost_all_weight_has_none(step, problem, key, blind, p
     assert (format.result.decode(run.operands[3])[0, 0, blind] < 4).all()
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_keys_that_are_none_have_no_weight_beside_scores_far_below_zero(step, patience):
     format, rng, problem = step.formats[0], np.random.default_rng(0), Problem(1, 1, 70, 128, 255)
     Q, K, V = (rng.standard_normal(problem.shapes[name]) / 4 for name in "QKV")
@@ -233,7 +233,7 @@ def test_keys_that_are_none_have_no_weight_beside_scores_far_below_zero(step, pa
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 def test_what_is_no_number_stays_where_it_is_seen(step, value):
     """In a query it spoils that row, and its log-sum-exp; in a key or a value those rows that see it."""
     format, problem = step.formats[0], Problem(1, 1, 70, 64, keys=90, causal=True)

@@ -42,7 +42,7 @@ def is_right(step, before, after):
 
 @of_each_step
 @pytest.mark.parametrize("number", range(len(STEPS[0].examples)))
-@pytest.mark.sample(4)
+@pytest.mark.sample(3)
 def test_examples_are_right(step, number):
     problem = step.examples[number]
     trace, after = ran(step, problem)
@@ -51,7 +51,7 @@ def test_examples_are_right(step, number):
 
 @of_each_step
 @pytest.mark.parametrize("problem", [Problem(1, 2, 300, 64, causal=True), Problem(1, 3, 140, 128, 260, 1)], ids=str)
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_a_block_that_stays_is_right_tile_after_tile(step, problem):
     trace, after = ran(step, problem, blocks=2)
     assert trace.errors == () and is_right(step, problem.operands(), after)
@@ -190,7 +190,7 @@ def step_is_right(step, problem):
 
 
 @pytest.mark.parametrize(("step", "right", "wrong"), WRONG)
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 def test_a_wrong_kernel_is_told(step, right, wrong):
     text = Path(step.module.__file__).read_text(encoding="utf-8")
     changed = right.sub(wrong, text) if isinstance(right, re.Pattern) else text.replace(right, wrong)

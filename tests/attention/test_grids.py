@@ -24,7 +24,7 @@ def launches_of(step, *sizes):
 
 @pytest.mark.parametrize("sizes", [(MANY, 1), (1, MANY)], ids=["sequences", "heads"])
 @pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_blocks_beyond_65535_work_on_their_own_head(step, sizes):
     """Of arrays that have an equal part for each head a block touches the part of its head, and no other."""
     launches = launches_of(step, *sizes, 1 if step.problem is attention.AttentionDecode else 5, 16)
@@ -58,7 +58,7 @@ def parts_of_heads(trace, launch):
 
 
 @pytest.mark.parametrize("step", OF_THREE_AXES, ids=lambda step: step.path)
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_blocks_along_x_find_their_tile_head_and_sequence(step, monkeypatch):
     """As if a GPU took one block along y and z: the copies for such grids are right."""
     monkeypatch.setattr(blocks, "MAX_BLOCKS", (MAX_BLOCKS[0], 1, 1))

@@ -170,6 +170,7 @@ def test_a_mutant_that_the_check_accepts_is_shown_with_its_line(course):
     assert "line 4: i < y.size -> True" in told or "line 4: if i < y.size: -> if True:" in told, told
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
@@ -216,7 +217,7 @@ def leave_a_chapter_empty(course):
     (course / "source" / "second.md").write_text("")
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("fault", "told"),
     [

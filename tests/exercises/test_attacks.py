@@ -40,19 +40,19 @@ def verdicts(id, case):
 
 
 @pytest.mark.parametrize(("id", "case"), cases("SHORTCUTS", 30))
-@pytest.mark.sample(12)
+@pytest.mark.sample(9)
 def test_a_shortcut_is_refused(id, case):
     assert not find_wrong_verdict(case, verdicts(id, case))
 
 
 @pytest.mark.parametrize(("id", "case"), cases("WRONG", 30))
-@pytest.mark.sample(12)
+@pytest.mark.sample(9)
 def test_a_wrong_kernel_is_refused(id, case):
     assert not find_wrong_verdict(case, verdicts(id, case))
 
 
 @pytest.mark.parametrize(("id", "case"), cases("RIGHT", 24))
-@pytest.mark.sample(12)
+@pytest.mark.sample(9)
 def test_a_right_kernel_is_accepted(id, case):
     for verdict in verdicts(id, case):
         assert verdict.passed == (case.what not in REFUSED), verdict

@@ -106,7 +106,7 @@ REPEATED = [
 ]
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("id", "right", "wrong", "said"), REPEATED, ids=[f"{id} {wrong}" for id, _, wrong, _ in REPEATED]
 )
@@ -164,7 +164,7 @@ OTHERS = [
 ]
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("id", "slips", "said"), OTHERS, ids=[f"{id}, {said[:20]}" for id, _, said in OTHERS])
 def test_a_slip_in_what_lines_have_to_do_with_each_other_is_named(id, slips, said):
     text = cell(id)

@@ -134,7 +134,7 @@ def test_a_block_takes_several_rows(columns, kind, format, monkeypatch):
 @pytest.mark.parametrize("format", [FP32, BF16], ids=str)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("columns", [8192 + 3, 2 * 8192 + 8, 65_540])
-@pytest.mark.sample(6)
+@pytest.mark.sample(4)
 def test_a_row_is_shared_by_a_cluster(columns, kind, format):
     """An odd number of rows, of which it takes two at once if it can, and a last block with fewer columns."""
     step = norm.ladder("rows").step("clusters")
@@ -201,7 +201,7 @@ def on_host(X):
 
 @pytest.mark.long
 @pytest.mark.parametrize("run", [right, pytest.param(launched, marks=pytest.mark.needs("gpu"))])
-@pytest.mark.sample(11)
+@pytest.mark.sample(7)
 def test_a_step_is_right_on_random_problems(step, run):
     @settings(max_examples=PROBLEMS, phases=AS_DRAWN, deadline=None)
     @given(problem=problems(step), seed=st.integers(0, 2**16), format=st.sampled_from(step.formats))

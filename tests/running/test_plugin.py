@@ -27,6 +27,13 @@ def test_wrong_anyway():
 """
 
 
+def test_modules_of_labkit_are_loaded_as_python_does():
+    """pytest rewrites those of other packages with a plugin, which takes seconds."""
+    from labkit.simulator import run
+
+    assert type(run.__loader__).__name__ == "SourceFileLoader"
+
+
 def test_the_tests_whose_launches_have_errors_fail(tmp_path):
     (tmp_path / "test_copy.py").write_text(TESTS)
     result = pytest(tmp_path, "--labkit")

@@ -612,6 +612,7 @@ def test_text_in_pictures_stands_out_and_is_not_small(show, name, scheme):
     assert page.evaluate("() => [...new Set([...weak, ...small])]") == []
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", ["tiling", "schedule", "landscape", "inspector", "passes", "walks"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_forced_colours_leave_pictures_legends_and_the_current_line(show, name, scheme):
