@@ -14,19 +14,11 @@ def count_elements(launch: Any) -> int:
 
 
 class Pace:
-    """The least time per element of the runs so far (what compiles in some does not count), and the time that is left.
-
-    Attributes
-    ----------
-    least_s
-        The least time per element.
-    left_s
-        The time left for runs beyond limits.
-    """
+    """The time per element of the runs so far, without the slowest (in which something compiles), and the time left."""
 
     def __init__(self):
-        self.least_s = float("inf")
-        self.left_s = MOST_S
+        self._runs: list[tuple[float, int]] = []  # seconds and elements
+        self._left_s = MOST_S
         self._begin_s = 0.0
 
     def start(self) -> None:
@@ -36,9 +28,11 @@ class Pace:
     def stop(self, launch: Any) -> None:
         """Take the time of the run that began."""
         taken_s = time.process_time() - self._begin_s
-        self.least_s = min(self.least_s, taken_s / count_elements(launch))
-        self.left_s -= taken_s * launch.may_stop
+        self._runs.append((taken_s, count_elements(launch)))
+        self._left_s -= taken_s * launch.may_stop
 
     def is_too_slow_for(self, launch: Any) -> bool:
-        """Tell whether a run would take longer than is left, even at this pace."""
-        return self.left_s <= 0 or self.least_s < float("inf") and self.least_s * count_elements(launch) > self.left_s
+        """Tell whether a run would take longer than is left, at the pace so far."""
+        usual = sorted(self._runs)[:-1]
+        total_s, elements = sum(seconds for seconds, _ in usual), sum(elements for _, elements in usual)
+        return self._left_s <= 0 or (elements > 0 and total_s / elements * count_elements(launch) > self._left_s)

@@ -11,7 +11,7 @@ def launch_of(size, may_stop=False):
     return SimpleNamespace(args=(np.zeros(size), 3.0), may_stop=may_stop)
 
 
-def test_the_fastest_run_tells_the_pace():
+def test_all_runs_but_the_slowest_tell_the_pace():
     pace = Pace()
     assert not pace.is_too_slow_for(launch_of(10**6))  # nothing is known yet
     for seconds in (1.0, 0.1):
