@@ -76,20 +76,20 @@ def _describe_function(function, options, seen):
         return
     seen[id(function)] = len(seen)
     yield f"function {sorted(options.items(), key=str)} {function.__defaults__!r}"
-    yield from _describe_code(function.__code__, seen)
+    yield from _describe_code(function.__code__, seen, docstring=function.__doc__)
     for name, value in sorted(names_used_by(function).items()):
         yield f"name {name}"
         yield from _describe(value, seen)
         if isinstance(value, ModuleType) and not _is_known(value.__name__):
-            for attribute in _names_in(function.__code__) & vars(value).keys():
+            for attribute in sorted(_names_in(function.__code__) & vars(value).keys()):  # a set differs in its order
                 yield f"attribute {attribute}"
                 yield from _describe(vars(value)[attribute], seen)
 
 
-def _describe_code(code, seen):
+def _describe_code(code, seen, docstring=None):
     yield f"code {code.co_code.hex()} {code.co_names} {code.co_varnames} {code.co_freevars} {code.co_argcount}"
-    constants = code.co_consts[1:] if code.co_consts[:1] and isinstance(code.co_consts[0], str) else code.co_consts
-    for constant in constants:
+    has_docstring = docstring is not None and code.co_consts[:1] == (docstring,)
+    for constant in code.co_consts[has_docstring:]:
         yield from _describe(constant, seen)
 
 

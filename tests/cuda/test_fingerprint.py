@@ -1,5 +1,9 @@
 """A kernel on disk is found again by all that its machine code depends on, and by nothing else."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 pytest.importorskip("numba.cuda.types", reason="numba-cuda is not installed")
@@ -67,6 +71,23 @@ def test_functions_of_a_user_s_module_are_read():
         assert made("def helper(x):\n    return x + 1") != made("def helper(x):\n    return x + 2")
     finally:
         del kernel.__globals__["module"]
+
+
+def test_it_is_the_same_in_every_process():
+    """Python gives the texts of each process other hashes, and with them sets another order."""
+    program = (
+        "import types as t; from labkit.cuda.fingerprint import fingerprint; m = t.ModuleType('helpers')\n"
+        "exec('def a(x): return x\\ndef b(x): return 2 * x\\ndef c(x): return 3 * x', vars(m))\n"
+        "def kernel(x): x[0] = m.a(x[0]) + m.b(x[0]) + m.c(x[0])\n"
+        "print(fingerprint(kernel, (), {}, (9, 0)))"
+    )
+    made = {
+        subprocess.run(
+            [sys.executable, "-c", program], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in "123"
+    }
+    assert len(made) == 1
 
 
 def test_functions_that_call_each_other_are_read_once():
