@@ -19,7 +19,11 @@ def flatten(w, site, array, mask, index):
     Negative indices count from the end, as numba's do; one outside stops that lane's access.
     """
     flat, mask = _flatten(w, site, array, mask, index)
-    return (None, False) if mask is False else (w.fill(flat), mask)
+    if mask is False or isinstance(flat, np.ndarray):
+        return flat, mask
+    filled = np.empty(w.lanes, np.int64)
+    filled.fill(flat)
+    return filled, mask
 
 
 def _flatten(w, site, array, mask, index):
