@@ -25,6 +25,26 @@ def torch_chosen(problem, format, x, w, y, _, allow_tf32=False):
     return _torch.launch_on_stream(partial(torch.ops.aten.cudnn_convolution.out, x, w, *sizes, *switches, out=y))
 
 
+def torch_gradient(problem, format, x, w, y, _):
+    """Return a launch of torch's gradient of the images or of the filters, by cuDNN in benchmark mode."""
+    import torch
+
+    torch.backends.cudnn.benchmark = True
+    torch.backends.cudnn.allow_tf32 = False
+    tensors = dict(zip("xwy", _torch.tensors(format, x, w, y)))
+    if problem.layout == "NHWC":
+        tensors = {name: X.permute(0, 3, 1, 2) for name, X in tensors.items()}
+    steps = [problem.stride_h, problem.stride_w], [problem.top, problem.left], [problem.dilation_h, problem.dilation_w]
+    wanted = [problem.result == "x", problem.result == "w", False]
+    arguments = tensors["y"], tensors["x"], tensors["w"], None, *steps, False, [0, 0], problem.groups, wanted
+    call = partial(torch.ops.aten.convolution_backward, *arguments)
+
+    def store(gradients):
+        tensors[problem.result].copy_(gradients[wanted.index(True)])
+
+    return _torch.launch_on_stream(call, store_first_result=store)
+
+
 def torch_fft(problem, format, x, w, y, _):
     """Return a launch of three lines of `torch.fft` and of the copy of their result to y."""
     import torch
@@ -50,6 +70,8 @@ def baselines(problem, format):
         is_plain = (problem.stride_h, problem.stride_w, problem.top, problem.left, problem.groups) == (1, 1, 0, 0, 1)
         if is_plain and (problem.dilation_h, problem.dilation_w, problem.layout) == (1, 1, "NCHW") and format == FP32:
             contenders["torch.fft"] = torch_fft
+    elif isinstance(problem, conv.BackwardData | conv.BackwardFilter) and not problem.flipped:
+        contenders["torch"] = torch_gradient
     return contenders
 
 
