@@ -26,23 +26,24 @@ def torch_chosen(problem, format, x, w, y, _, allow_tf32=False):
 
 
 def torch_gradient(problem, format, x, w, y, _):
-    """Return a launch of torch's gradient of the images or of the filters, by cuDNN in benchmark mode."""
+    """Return a launch of torch's gradient of images or filters, by the algorithm of cuDNN that it chooses.
+
+    torch allocates the result; after the first call it is copied to the operands.
+    """
     import torch
 
-    torch.backends.cudnn.benchmark = True
-    torch.backends.cudnn.allow_tf32 = False
-    tensors = dict(zip("xwy", _torch.tensors(format, x, w, y)))
+    x, w, y = _torch.tensors(format, x, w, y)
     if problem.layout == "NHWC":
-        tensors = {name: X.permute(0, 3, 1, 2) for name, X in tensors.items()}
-    steps = [problem.stride_h, problem.stride_w], [problem.top, problem.left], [problem.dilation_h, problem.dilation_w]
-    wanted = [problem.result == "x", problem.result == "w", False]
-    arguments = tensors["y"], tensors["x"], tensors["w"], None, *steps, False, [0, 0], problem.groups, wanted
-    call = partial(torch.ops.aten.convolution_backward, *arguments)
+        x, w, y = (X.permute(0, 3, 1, 2) for X in (x, w, y))
+    index = "xw".index(problem.result)
+    wanted = [index == 0, index == 1, False]  # gradients of images, filters and biases
+    sizes = [problem.stride_h, problem.stride_w], [problem.top, problem.left], [problem.dilation_h, problem.dilation_w]
 
-    def store(gradients):
-        tensors[problem.result].copy_(gradients[wanted.index(True)])
+    def call():
+        with torch.backends.cudnn.flags(enabled=True, benchmark=True, deterministic=False):
+            return torch.ops.aten.convolution_backward(y, x, w, None, *sizes, False, [0, 0], problem.groups, wanted)
 
-    return _torch.launch_on_stream(call, store_first_result=store)
+    return _torch.launch_on_stream(call, lambda gradients: (x, w)[index].copy_(gradients[index]))
 
 
 def torch_fft(problem, format, x, w, y, _):
@@ -70,7 +71,7 @@ def baselines(problem, format):
         is_plain = (problem.stride_h, problem.stride_w, problem.top, problem.left, problem.groups) == (1, 1, 0, 0, 1)
         if is_plain and (problem.dilation_h, problem.dilation_w, problem.layout) == (1, 1, "NCHW") and format == FP32:
             contenders["torch.fft"] = torch_fft
-    elif isinstance(problem, conv.BackwardData | conv.BackwardFilter) and not problem.flipped:
+    elif not isinstance(problem, conv.Forward) and not problem.flipped and format != FP32:
         contenders["torch"] = torch_gradient
     return contenders
 
