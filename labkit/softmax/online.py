@@ -46,6 +46,16 @@ def warp_max(value):
 
 
 @cuda.jit(device=True)
+def group_max(value, lanes):
+    """Return the maximum over each group of `lanes` neighbours in a warp, a power of two, in all of its lanes."""
+    offset = lanes // 2
+    while offset > 0:
+        value = max(value, cuda.shfl_xor_sync(0xFFFFFFFF, value, offset))
+        offset //= 2
+    return value
+
+
+@cuda.jit(device=True)
 def warp_max_and_sum(row_max, row_sum):
     """Return row_max and row_sum over the lanes of a warp, in all of them; each lane rescales its own once."""
     new_max = warp_max(row_max)

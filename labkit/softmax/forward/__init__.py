@@ -6,7 +6,8 @@ from labkit.softmax.problem import Forward
 PROBLEM = Forward
 FORMATS = FP32, BF16
 EXAMPLES = (1, 1), (5, 48), (3, 77), (2, 1000), (4, 320, True)  # tested sizes: rows, columns, hard (huge logits)
-WIDTHS = 256, 1024, 4096, 8192, 16384, 32768, 65536  # columns of the timed sizes
+NARROW = 16, 64  # columns of the timed sizes with short rows
+WIDTHS = 256, 1024, 4096, 8192, 16384, 32768, 65536  # of the others
 
 
 def sizes_of_widths(*widths: int) -> tuple:
@@ -14,7 +15,7 @@ def sizes_of_widths(*widths: int) -> tuple:
     return tuple((2**26 // columns, columns) for columns in widths)
 
 
-BENCHED = sizes_of_widths(*WIDTHS)  # timed sizes
+BENCHED = sizes_of_widths(*NARROW, *WIDTHS)  # timed sizes
 COMPARED = 2**13, 2**13  # the timed size by which steps are compared
 ROOFLINE_PROBLEM = 64, 512  # simulated for the roofline
 RECORD = "softmax_rows"  # of timings, in labkit/results
