@@ -26,6 +26,11 @@ def width_up_to_four(*matrices) -> int:
     return 4 if all(map(is_aligned_to_fours, matrices)) else 1
 
 
+def inner_width(*arrays) -> int:
+    """Return the elements per access inside of a row, whose ends need not be aligned: four, if all arrays are."""
+    return 4 if not any(address_of(X) % (4 * arrays[0].dtype.itemsize) for X in arrays) else 1
+
+
 def vector_width(*arrays) -> int:
     """Return the elements per access of the first matrix: 16 bytes where all rows are aligned to that, else one."""
     width = VECTOR_BYTES // arrays[0].dtype.itemsize

@@ -47,6 +47,23 @@ def store(y, row, i, values):
 
 
 @cuda.jit(device=True)
+def load_one(x, row, i):
+    """Return the element at column i of a row as float32, where memory does not hold words."""
+    if IS_FLOAT32:
+        return x[row, i]
+    return ptx.unpack2(np.uint32(x[row, i]), FORMAT)[0]
+
+
+@cuda.jit(device=True)
+def store_one(y, row, i, value):
+    """Store a float32 to the element at column i of a row, where memory does not hold words."""
+    if IS_FLOAT32:
+        y[row, i] = value
+    else:
+        y[row, i] = np.uint16(ptx.pack2(value, value, FORMAT) & LOW)
+
+
+@cuda.jit(device=True)
 def copy_async(shared, element, x, row, i):
     """Begin the copy of the vector at column i to an element of shared memory; `ptx.cp_async_wait` waits for it."""
     if VECTOR_BYTES == 2:

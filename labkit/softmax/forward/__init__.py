@@ -7,6 +7,7 @@ PROBLEM = Forward
 FORMATS = FP32, BF16
 EXAMPLES = (1, 1), (5, 48), (3, 77), (2, 1000), (4, 320, True)  # tested sizes: rows, columns, hard (huge logits)
 NARROW = 16, 64  # columns of the timed sizes with short rows
+ODD = 197, 50257  # of those whose rows begin at any alignment
 WIDTHS = 256, 1024, 4096, 8192, 16384, 32768, 65536  # of the others
 
 
@@ -15,7 +16,7 @@ def sizes_of_widths(*widths: int) -> tuple:
     return tuple((2**26 // columns, columns) for columns in widths)
 
 
-BENCHED = sizes_of_widths(*NARROW, *WIDTHS)  # timed sizes
+BENCHED = sizes_of_widths(*NARROW, *ODD, *WIDTHS)  # timed sizes
 COMPARED = 2**13, 2**13  # the timed size by which steps are compared
 ROOFLINE_PROBLEM = 64, 512  # simulated for the roofline
 RECORD = "softmax_rows"  # of timings, in labkit/results
