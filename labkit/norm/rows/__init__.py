@@ -9,6 +9,7 @@ FORMATS = FP32, BF16
 EXAMPLES = (1, 1, "layer"), (5, 48, "layer", 0.1), (3, 77, "rms"), (7, 256, "rms", 0.1), (2, 1000, "layer")
 EXAMPLES += ((4, 320, "layer", 1e-5, True),)
 NARROW = 16, 64  # columns of the timed sizes with short rows
+ODD = 197, 50257  # of those whose rows begin at any alignment
 WIDTHS = 256, 1024, 4096, 8192, 16384, 65536  # of the others
 
 
@@ -17,7 +18,7 @@ def sizes_of_widths(*widths: int) -> tuple:
     return tuple((2**26 // columns, columns, kind) for kind in ("layer", "rms") for columns in widths)
 
 
-BENCHED = sizes_of_widths(*NARROW, *WIDTHS)
+BENCHED = sizes_of_widths(*NARROW, *ODD, *WIDTHS)
 COMPARED = 2**13, 2**13, "layer"  # the timed size by which steps are compared
 ROOFLINE_PROBLEM = 64, 512, "layer"  # simulated for the roofline
 RECORD = "norm_rows"  # of timings, in labkit/results
