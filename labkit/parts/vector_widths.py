@@ -6,8 +6,8 @@ import numpy as np
 
 from labkit import cuda, specialise
 from labkit.arrays.addresses import VECTOR_BYTES, address_of, has_aligned_rows, has_c_order
-from labkit.arrays.views import as_words
-from labkit.formats import BF16
+from labkit.arrays.views import as_bits, as_words
+from labkit.formats import FP16
 
 
 def can_load_vectors(*arrays) -> bool:
@@ -39,8 +39,10 @@ def vector_width(*arrays) -> int:
 
 
 def word_view(X, width: int):
-    """View a bfloat16 matrix as words of two elements for vectors of `width` > 1; return others as they are."""
-    return as_words(X) if X.dtype == BF16.dtype and width > 1 else X
+    """View a matrix of 16-bit elements as words of two for vectors of eight, else as bits; return float32 as it is."""
+    if X.dtype.itemsize > 2:
+        return X
+    return as_words(X) if width == 8 else as_bits(X)
 
 
 @cache
@@ -63,12 +65,16 @@ def specialise_vectors(kernel, dtype, width: int, bounds: int | tuple[int, int],
         Other constants of the kernel.
     """
     bounded = cuda.jit(launch_bounds=bounds, cluster=cluster)(kernel.py_func)
+    if dtype == FP16.dtype:
+        constants["FORMAT"] = FP16.number
     return specialise(bounded, WIDTH=width, ELEMENT=vector_element(dtype, width), **constants)
 
 
 def vector_element(dtype, width: int) -> type:
-    """Return the element type that kernels see: for eight bfloat16, words of two."""
-    return np.uint32 if dtype == BF16.dtype and width == 8 else dtype.type
+    """Return the element type that kernels see: words of two 16-bit elements for vectors of eight, else their bits."""
+    if dtype.itemsize > 2:
+        return dtype.type
+    return np.uint32 if width == 8 else np.uint16
 
 
 def specialise_type_and_alignment(kernel, *matrices):

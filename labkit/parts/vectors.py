@@ -4,10 +4,12 @@ Constants of the step choose the access. `ELEMENT` and `WIDTH` are the element t
 
     ELEMENT     WIDTH   rows hold                           access
     float32     4       float32                             16 bytes
-    uint32      8       bfloat16, two in a word             16 bytes
-    uint16      4       bits of bfloat16                    8 bytes
+    uint32      8       16-bit numbers, two in a word       16 bytes
+    uint16      4       bits of 16-bit numbers              8 bytes
     float32     1       float32                             4 bytes
-    uint16      1       bits of bfloat16                    2 bytes
+    uint16      1       bits of 16-bit numbers              2 bytes
+
+`FORMAT` is that of 16-bit numbers: `ptx.BF16` or `ptx.FP16`.
 
 `values` is a local array of `WIDTH` float32, or a row of one for several loads at once. Rows, columns and element
 indices count elements of the format, also where words hold two of them.
@@ -23,7 +25,7 @@ IS_FLOAT32 = ELEMENT is np.float32
 PACK = 2 if ELEMENT is np.uint32 else 1  # elements per word
 VECTOR_BYTES = WIDTH // PACK * np.dtype(ELEMENT).itemsize
 FORMAT = ptx.BF16
-LOW = np.uint32(0xFFFF)  # mask of the lower bfloat16 in a word
+LOW = np.uint32(0xFFFF)  # mask of the lower 16-bit number in a word
 
 
 @cuda.jit(device=True)
@@ -147,7 +149,7 @@ def store_float32(matrix, row, i, values):
 def load_raw(x, row, i, raw):
     """Load the vector at column i unconverted, into four elements, or one where `WIDTH` is 1.
 
-    Eight bfloat16 then take four registers instead of eight.
+    Eight 16-bit numbers then take four registers instead of eight.
     """
     if WIDTH == 1:
         raw[0] = x[row, i]
@@ -173,7 +175,7 @@ def unpack(raw, values):
 
 @cuda.jit(device=True)
 def unpack_words(a, b, c, d, values):
-    """Convert four words of two bfloat16 each."""
+    """Convert four words of two 16-bit numbers each."""
     values[0], values[1] = ptx.unpack2(a, FORMAT)
     values[2], values[3] = ptx.unpack2(b, FORMAT)
     values[4], values[5] = ptx.unpack2(c, FORMAT)

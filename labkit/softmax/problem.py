@@ -120,8 +120,9 @@ class Forward(RowProblem):
             y = np.exp(-distance)
             y /= y.sum(1, keepdims=True)
             distance = np.where(y > 0, distance, 0)
+            least = LEAST_NORMAL + format.result.underflow
             error = EPS32 * (16 + np.sqrt(self.columns) / 8 + 2 * distance + 2 * (y * distance).sum(1, keepdims=True))
-            return {1: ladder.Expected(y, y * (error + format.result.rounding) + LEAST_NORMAL)}  # operand 1 is y
+            return {1: ladder.Expected(y, y * (error + format.result.rounding) + least)}  # operand 1 is y
 
 
 class Backward(RowProblem):
@@ -157,4 +158,5 @@ class Backward(RowProblem):
         with np.errstate(invalid="ignore"):
             dx = y * (dy - (y * dy).sum(1, keepdims=True))
             bound = EPS32 * (8 + np.sqrt(self.columns) / 8) * y * (np.abs(dy) + np.abs(y * dy).sum(1, keepdims=True))
-            return {2: ladder.Expected(dx, bound + format.result.rounding * np.abs(dx) + LEAST_NORMAL)}  # 2: dx
+            bound += format.result.rounding * np.abs(dx) + LEAST_NORMAL + format.result.underflow
+            return {2: ladder.Expected(dx, bound)}  # 2: dx

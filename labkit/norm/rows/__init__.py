@@ -1,10 +1,10 @@
 """Layer norm and RMS norm of rows: ever fewer passes over memory, and rows of any width, one idea per step."""
 
-from labkit.formats import BF16, FP32
+from labkit.formats import BF16, FP16, FP32
 from labkit.norm.rows.problem import RowForward
 
 PROBLEM = RowForward
-FORMATS = FP32, BF16
+FORMATS = FP32, BF16, FP16
 # tested sizes: rows, columns, kind, eps, hard (means far from zero)
 EXAMPLES = (1, 1, "layer"), (5, 48, "layer", 0.1), (3, 77, "rms"), (7, 256, "rms", 0.1), (2, 1000, "layer")
 EXAMPLES += ((4, 320, "layer", 1e-5, True),)

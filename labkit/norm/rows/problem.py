@@ -167,6 +167,6 @@ class RowForward(RowProblem):
         centred = (x - mean) * rstd * weight
         y = centred + bias
         y_bound = 32 * EPS32 * (np.abs(centred) + np.abs(bias)) + np.abs(rstd * weight) * mean_bound
-        y_bound += format.result.rounding * np.abs(y)
+        y_bound += format.result.rounding * np.abs(y) + format.result.underflow
         results = {"y": (y, y_bound), "mean": (mean[:, 0], mean_bound[:, 0]), "rstd": (rstd[:, 0], rstd_bound[:, 0])}
         return {ARRAYS.index(name): ladder.Expected(*results[name]) for name in results if name in problem.shapes}

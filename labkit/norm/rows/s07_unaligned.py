@@ -26,7 +26,7 @@ from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.rows import EXAMPLES, ODD, sizes_of_widths
 from labkit.parts.sums import block_all_sum, block_all_sum2
-from labkit.parts.vector_widths import inner_width, specialise_vectors
+from labkit.parts.vector_widths import inner_width, specialise_vectors, word_view
 from labkit.parts.vectors import load, load_one, store, store_one
 
 EXAMPLES = (*EXAMPLES, (5, 2, "rms", 0.1), (9, 333, "layer"))  # of all alignments, and a row without a whole vector
@@ -181,4 +181,5 @@ def launches(x, weight, bias, y, mean, rstd, problem, format=FP32):
     bounds = threads, max(1, SM_THREADS // threads)
     kernel = specialise_vectors(unaligned, format.dtype, width, bounds=bounds, cluster=blocks, **constants)
     clusters = -(-problem.rows // (rows * width)) * width
-    return [Launch(kernel, clusters * blocks, threads, (x, weight, bias, y, mean, rstd, np.float32(problem.eps)))]
+    arrays = word_view(x, width), weight, bias, word_view(y, width), mean, rstd
+    return [Launch(kernel, clusters * blocks, threads, (*arrays, np.float32(problem.eps)))]

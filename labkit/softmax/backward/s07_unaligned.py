@@ -22,7 +22,7 @@ from labkit import cuda, ptx
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.parts.sums import block_all_sum
-from labkit.parts.vector_widths import inner_width, specialise_vectors
+from labkit.parts.vector_widths import inner_width, specialise_vectors, word_view
 from labkit.parts.vectors import load_one, load_raw, store, store_one, unpack
 from labkit.softmax.backward import EXAMPLES, ODD, sizes_of_widths
 
@@ -117,4 +117,5 @@ def launches(dy, y, dx, problem, format=FP32):
     bounds = threads, SM_THREADS // threads
     constants = {"VECTORS": VALUES // width, "CLUSTER": blocks}
     kernel = specialise_vectors(unaligned, format.dtype, width, bounds=bounds, cluster=blocks, **constants)
-    return [Launch(kernel, problem.rows * blocks, threads, (dy, y, dx, np.uint32(problem.columns)))]
+    arrays = *(word_view(X, width) for X in (dy, y, dx)), np.uint32(problem.columns)
+    return [Launch(kernel, problem.rows * blocks, threads, arrays)]

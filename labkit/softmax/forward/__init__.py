@@ -1,10 +1,10 @@
 """Softmax of rows: ever fewer passes over memory, and rows of any width, one idea per step."""
 
-from labkit.formats import BF16, FP32
+from labkit.formats import BF16, FP16, FP32
 from labkit.softmax.problem import Forward
 
 PROBLEM = Forward
-FORMATS = FP32, BF16
+FORMATS = FP32, BF16, FP16
 EXAMPLES = (1, 1), (5, 48), (3, 77), (2, 1000), (4, 320, True)  # tested sizes: rows, columns, hard (huge logits)
 NARROW = 16, 64  # columns of the timed sizes with short rows
 ODD = 197, 50257  # of those whose rows begin at any alignment

@@ -22,7 +22,7 @@ from labkit import cuda, ptx
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.parts.sums import warp_all_sum
-from labkit.parts.vector_widths import inner_width, specialise_vectors
+from labkit.parts.vector_widths import inner_width, specialise_vectors, word_view
 from labkit.parts.vectors import load_one, load_raw, store, store_one, unpack
 from labkit.softmax.forward import EXAMPLES, ODD, sizes_of_widths
 from labkit.softmax.online import LOWEST_FLOAT32, block_max_and_sum, exp, warp_max
@@ -126,4 +126,4 @@ def launches(x, y, problem, format=FP32):
     bounds = threads, SM_THREADS // threads
     constants = {"VECTORS": VALUES // width, "CLUSTER": blocks}
     kernel = specialise_vectors(unaligned, format.dtype, width, bounds=bounds, cluster=blocks, **constants)
-    return [Launch(kernel, problem.rows * blocks, threads, (x, y, np.uint32(problem.columns)))]
+    return [Launch(kernel, problem.rows * blocks, threads, (word_view(x, width), word_view(y, width), np.uint32(problem.columns)))]
