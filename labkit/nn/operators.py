@@ -39,7 +39,7 @@ def check_tensor(name: str, X) -> None:
 
 
 def float16_to_float32(X: Tensor) -> Tensor:
-    """Return the tensor, converted from float16 to float32: norms have no float16 kernels."""
+    """Return the tensor, converted from float16 to float32: batch norm has no float16 kernels."""
     return X.float() if X.dtype == torch.float16 else X
 
 

@@ -6,6 +6,7 @@ normalizer calculation for softmax, 2018, equations 1 and 3.)
 """
 
 from dataclasses import dataclass, replace
+from math import gcd
 from typing import ClassVar
 
 import numpy as np
@@ -51,6 +52,11 @@ class RowProblem(ladder.Problem):
     def elements(self) -> int:
         """Number of elements of a matrix."""
         return self.rows * self.columns
+
+    @property
+    def row_alignment(self) -> int:
+        """Elements, a power of two up to 8, to a multiple of which every row begins."""
+        return gcd(self.columns, 8)
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:

@@ -14,13 +14,14 @@ from labkit.arrays.views import flatten, reshape
 from labkit.arrays.workspace import Workspace
 from labkit.calls.call import run_operation
 from labkit.calls.operation import Operation, Result, call_of
-from labkit.formats import Format
+from labkit.formats import BF16, FP16, FP32, Format
 from labkit.ladder import Launch
-from labkit.norm.interface.channels import DEFAULTS, FORMATS, check_number
+from labkit.norm.interface.channels import DEFAULTS, check_number
 from labkit.norm.interface.choice import choose_step
 from labkit.norm.interface.fill import fill_launch
 from labkit.norm.rows.problem import ARRAYS, Kind, RowForward, RowProblem
 
+FORMATS = FP32, BF16, FP16
 ROW_ARRAYS = "mean", "rstd"
 COLUMN_ARRAYS = "weight", "bias"
 
@@ -126,8 +127,8 @@ def layer_norm(
     Parameters
     ----------
     x
-        Array of float32 or bfloat16: on the device (of numba, torch, or with `__cuda_array_interface__`) in C order, or
-        on the host (of NumPy or torch), which is copied to the device.
+        Array of float32, bfloat16 or float16: on the device (of numba, torch, or with `__cuda_array_interface__`) in C
+        order, or on the host (of NumPy or torch), which is copied to the device.
     weight, bias
         Factor and summand per value of a row; None means 1 and 0. They have the shape of a row, the last axes of x; if
         both are None, a row is the last axis.

@@ -6,6 +6,7 @@ Root Mean Square Layer Normalization, 2019, equation 4.)
 """
 
 from dataclasses import dataclass, replace
+from math import gcd
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -70,6 +71,11 @@ class RowProblem(ladder.Problem):
     def elements(self) -> int:
         """Number of elements of the matrix."""
         return self.rows * self.columns
+
+    @property
+    def row_alignment(self) -> int:
+        """Elements, a power of two up to 8, to a multiple of which every row begins."""
+        return gcd(self.columns, 8)
 
     @property
     def axes(self) -> dict[str, str]:
