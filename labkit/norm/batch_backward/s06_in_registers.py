@@ -29,10 +29,11 @@ from labkit.parts.sums import block_all_sum2
 from labkit.parts.vectors import load, store
 
 FORMATS = FP32, BF16
-BENCHED = ((32, 512, 7, 7),)  # timed sizes
+BENCHED = (32, 512, 7, 7), (8, 2048, 7, 7)  # timed sizes
 COMPARED = 32, 512, 7, 7  # the timed size by which steps are compared
 LARGEST = (167, 1, 7, 7), (8192, 1, 1, 1), (128, 1, 8, 8)  # also tested: the most work per thread
 PER_THREAD, MAX_PER_THREAD = 4, 16  # values per thread and array
+SM_THREADS = 2048  # that an SM holds at a time, with up to 4 values each
 MAX_THREADS = 512  # per block; more if `geometry` gives its threads fewer values
 PIXELS = 49  # per plane
 WARP, MAX_WARPS = 32, 18  # threads per warp, and warps per block
@@ -82,9 +83,14 @@ def in_registers(dy, x, weight, bias, mean, variance, dx, dweight, dbias, images
 
 
 def geometry(problem, limit: int = MAX_PER_THREAD) -> tuple[int, int]:
-    """Return values per thread, within a limit, and threads per block; raise TooLarge if a channel does not fit."""
-    per_thread = -(-problem.values // MAX_THREADS)
-    if per_thread > MAX_PER_THREAD:
+    """Return values per thread, within a limit, and threads per block; raise TooLarge if a channel does not fit.
+
+    Many channels have blocks of fewer threads with more values, so that all blocks are resident.
+    """
+    resident_warps = SM_THREADS * cuda.get_current_device().MULTIPROCESSOR_COUNT // (WARP * problem.C)  # per block
+    threads = min(MAX_THREADS, WARP * max(1, resident_warps))
+    per_thread = -(-problem.values // threads)
+    if problem.values > MAX_THREADS * MAX_PER_THREAD:
         raise TooLarge(f"a channel has {problem.values} values, and a block keeps {MAX_THREADS * MAX_PER_THREAD}")
     per_thread = min(per_thread, limit)
     return per_thread, WARP * -(-problem.values // (per_thread * WARP))

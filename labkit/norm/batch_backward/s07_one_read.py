@@ -31,7 +31,7 @@ from labkit.parts.vector_widths import specialise_vectors, width_up_to_four
 from labkit.parts.vectors import copy_async, load_shared, store
 
 FORMATS = FP32, BF16
-BENCHED = (64, 256, 56, 56), (32, 512, 7, 7)  # timed sizes
+BENCHED = (64, 256, 56, 56), (32, 512, 7, 7), (8, 2048, 7, 7)  # timed sizes
 CLUSTER = 8  # blocks per channel
 CLUSTER_SIZES = 1, 2, 4, 8
 WIDTH = 4  # neighbours per vector
