@@ -32,10 +32,11 @@ def inner_width(*arrays) -> int:
 
 
 def vector_width(*arrays) -> int:
-    """Return the elements per access of the first matrix: 16 bytes where all rows are aligned to that, else one."""
-    width = VECTOR_BYTES // arrays[0].dtype.itemsize
-    aligned = arrays[0].shape[-1] % width == 0 and not any(address_of(X) % VECTOR_BYTES for X in arrays)
-    return width if aligned else 1
+    """Return the elements per access of the first matrix: 16 bytes if its rows are aligned to that, else four or one."""
+    if any(address_of(X) % VECTOR_BYTES for X in arrays):
+        return 1
+    widths = VECTOR_BYTES // arrays[0].dtype.itemsize, 4
+    return next((width for width in widths if arrays[0].shape[-1] % width == 0), 1)
 
 
 def word_view(X, width: int):

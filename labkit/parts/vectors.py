@@ -23,9 +23,10 @@ from labkit.parts.fours import pack_bits, unpack_bits
 ELEMENT, WIDTH = np.float32, 4
 IS_FLOAT32 = ELEMENT is np.float32
 PACK = 2 if ELEMENT is np.uint32 else 1  # elements per word
+WORDS = WIDTH if IS_FLOAT32 or WIDTH == 1 else WIDTH // 2  # registers per vector that is not converted
 VECTOR_BYTES = WIDTH // PACK * np.dtype(ELEMENT).itemsize
 FORMAT = ptx.BF16
-LOW = np.uint32(0xFFFF)  # mask of the lower 16-bit number in a word
+HALF, LOW = np.uint32(16), np.uint32(0xFFFF)  # bits of a number, and the mask of the lower one in a word
 
 
 @cuda.jit(device=True)
@@ -147,12 +148,12 @@ def store_float32(matrix, row, i, values):
 
 @cuda.jit(device=True)
 def load_raw(x, row, i, raw):
-    """Load the vector at column i unconverted, into four elements, or one where `WIDTH` is 1.
-
-    Eight 16-bit numbers then take four registers instead of eight.
-    """
+    """Load the vector at column i of a row unconverted, into `WORDS` elements; two 16-bit numbers share a register."""
     if WIDTH == 1:
         raw[0] = x[row, i]
+    elif WORDS == 2:
+        a, b, c, d = ptx.load4(x, (row, i))
+        raw[0], raw[1] = np.uint32(a) | np.uint32(b) << HALF, np.uint32(c) | np.uint32(d) << HALF
     else:
         raw[0], raw[1], raw[2], raw[3] = ptx.load4(x, (row, memory_index(i)))
 
@@ -170,7 +171,8 @@ def unpack(raw, values):
     elif WIDTH == 8:
         unpack_words(raw[0], raw[1], raw[2], raw[3], values)
     else:
-        values[0], values[1], values[2], values[3] = unpack_bits(raw[0], raw[1], raw[2], raw[3])
+        values[0], values[1] = ptx.unpack2(raw[0], FORMAT)
+        values[2], values[3] = ptx.unpack2(raw[1], FORMAT)
 
 
 @cuda.jit(device=True)

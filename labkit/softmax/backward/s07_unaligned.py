@@ -2,17 +2,17 @@
 
 A row of 50257 bfloat16 begins anywhere between two multiples of 8 bytes, and its neighbour elsewhere. Up to 3 values
 precede its first aligned vector of four, and up to 3 follow its last: one thread each loads, keeps and stores these. All
-others have vectors, as if the row began there. A cluster of blocks shares a wide row, as in `s05_clusters`.
+others have vectors, as if the row began there. A warp has a narrow row, and a cluster of blocks shares a wide one, as in
+`s05_clusters`.
 
 Costs in passes over memory, each of which reads or writes a matrix once:
 
     3       unaligned: dy and y read, dx written
     3       passes in all
 
-Limited by memory. A thread keeps up to 16 values of both rows. In narrow rows most threads of a warp are idle: these
-are for `s06_lanes`.
+Limited by memory. A thread keeps up to 16 values of both rows.
 
-Parts: `block_all_sum` of `labkit.parts.sums`; `load_one`, `load_raw`, `store`, `store_one`, `unpack` of
+Parts: `block_all_sum`, `warp_all_sum` of `labkit.parts.sums`; `load_one`, `load_raw`, `store`, `store_one`, `unpack` of
 `labkit.parts.vectors`.
 """
 
@@ -21,7 +21,7 @@ import numpy as np
 from labkit import cuda, ptx
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.parts.sums import block_all_sum
+from labkit.parts.sums import block_all_sum, warp_all_sum
 from labkit.parts.vector_widths import inner_width, specialise_vectors, word_view
 from labkit.parts.vectors import load_one, load_raw, store, store_one, unpack
 from labkit.softmax.backward import EXAMPLES, ODD, sizes_of_widths
@@ -35,7 +35,9 @@ CLUSTER_SIZES = 1, 2, 4, 8
 WIDTH = 4  # values per vector
 ELEMENT = np.float32  # element type of rows
 WORD = np.float32 if ELEMENT is np.float32 else np.uint32  # type of a register
+WORDS = WIDTH if ELEMENT is np.float32 or WIDTH == 1 else WIDTH // 2  # registers per vector
 VECTORS, VALUES = 4, 16  # vectors and values per thread and row
+ROWS, WARPS = 1, 8  # rows per block; and warps of a block in which each has a row
 WARP, MAX_WARPS = 32, 32  # threads per warp, and warps per block
 USUAL_THREADS, MAX_THREADS = 512, 1024  # per block, usually and for wide rows
 SM_THREADS = 1024  # with 64 registers each
@@ -43,14 +45,17 @@ SM_THREADS = 1024  # with 64 registers each
 
 @cuda.jit
 def unaligned(dy, y, dx, columns):
-    dy_words = cuda.local.array((VECTORS, WIDTH), WORD)
-    y_words = cuda.local.array((VECTORS, WIDTH), WORD)
+    dy_words = cuda.local.array((VECTORS, WORDS), WORD)
+    y_words = cuda.local.array((VECTORS, WORDS), WORD)
     dy_reg = cuda.local.array(WIDTH, np.float32)
     y_reg = cuda.local.array(WIDTH, np.float32)
     warp_partials = cuda.shared.array(MAX_WARPS, np.float32)
     block_partials = cuda.shared.array(CLUSTER, np.float32)
     t, threads, rank = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(ptx.cluster_rank())
     row = np.uint32(cuda.blockIdx.x // CLUSTER)
+    if ROWS > 1:  # each warp has its own
+        row, t, threads = np.uint32(cuda.blockIdx.x * ROWS + t // WARP), np.uint32(t % WARP), np.uint32(WARP)
+    columns = columns if row < dy.shape[0] else np.uint32(0)
     # -- aligned vectors of the row, shared by the cluster, and single values at its ends --
     head = min(np.uint32(np.uint32(np.uint32(0) - row * columns) % WIDTH), columns)
     vectors = np.uint32((columns - head) // WIDTH)
@@ -79,7 +84,7 @@ def unaligned(dy, y, dx, columns):
             unpack(y_words[k], y_reg)
             for e in range(WIDTH):
                 row_sum += y_reg[e] * dy_reg[e]
-    row_sum = block_all_sum(row_sum, warp_partials)
+    row_sum = warp_all_sum(row_sum) if ROWS > 1 else block_all_sum(row_sum, warp_partials)
     if CLUSTER > 1:
         if t < CLUSTER:
             ptx.cluster_store(block_partials, rank, t, row_sum)
@@ -100,22 +105,25 @@ def unaligned(dy, y, dx, columns):
         store_one(dx, row, single_i, single_y * (single_dy - row_sum))
 
 
-def geometry(columns: int) -> tuple[int, int]:
-    """Return blocks per cluster, and threads per block."""
+def geometry(columns: int) -> tuple[int, int, int]:
+    """Return blocks per cluster, threads per block, and rows per block."""
+    if columns <= WARP * VALUES:
+        return 1, WARP * WARPS, WARPS
     for max_threads in (USUAL_THREADS, MAX_THREADS):
         for blocks in CLUSTER_SIZES:
             threads = WARP * -(-columns // (blocks * VALUES * WARP))
             if threads <= max_threads:
-                return blocks, threads
+                return blocks, threads, 1
     raise TooLarge(f"a row has {columns} values, and a cluster keeps {max(CLUSTER_SIZES) * MAX_THREADS * VALUES}")
 
 
 def launches(dy, y, dx, problem, format=FP32):
     """Return the launch for dx."""
     problem.check(dy, y, dx, dtype=format.dtype)
-    width, (blocks, threads) = inner_width(dy, y, dx), geometry(problem.columns)
+    width, (blocks, threads, rows) = inner_width(dy, y, dx), geometry(problem.columns)
+    row_threads = blocks * threads // rows
+    constants = {"VECTORS": -(-problem.columns // (width * row_threads)), "CLUSTER": blocks, "ROWS": rows}
     bounds = threads, SM_THREADS // threads
-    constants = {"VECTORS": VALUES // width, "CLUSTER": blocks}
     kernel = specialise_vectors(unaligned, format.dtype, width, bounds=bounds, cluster=blocks, **constants)
     arrays = *(word_view(X, width) for X in (dy, y, dx)), np.uint32(problem.columns)
-    return [Launch(kernel, problem.rows * blocks, threads, arrays)]
+    return [Launch(kernel, -(-problem.rows // rows) * blocks, threads, arrays)]

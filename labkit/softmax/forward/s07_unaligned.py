@@ -2,15 +2,15 @@
 
 A row of 50257 bfloat16 begins anywhere between two multiples of 8 bytes, and its neighbour elsewhere. Up to 3 values
 precede its first aligned vector of four, and up to 3 follow its last: one thread each loads, keeps and stores these. All
-others have vectors, as if the row began there. A cluster of blocks shares a wide row, as in `s05_clusters`.
+others have vectors, as if the row began there. A warp has a narrow row, and a cluster of blocks shares a wide one, as in
+`s05_clusters`.
 
 Costs in passes over memory, each of which reads or writes the matrix once:
 
     2       unaligned: read, written
     2       passes in all
 
-Limited by memory. A thread keeps up to 32 values. In narrow rows most threads of a warp are idle: these are for
-`s06_lanes`.
+Limited by memory. A thread keeps up to 32 values.
 
 Parts: `warp_all_sum` of `labkit.parts.sums`; `load_one`, `load_raw`, `store`, `store_one`, `unpack` of
 `labkit.parts.vectors`.
@@ -36,7 +36,9 @@ CLUSTER_SIZES = 1, 2, 4, 8
 WIDTH = 4  # values per vector
 ELEMENT = np.float32  # element type of rows
 WORD = np.float32 if ELEMENT is np.float32 else np.uint32  # type of a register
+WORDS = WIDTH if ELEMENT is np.float32 or WIDTH == 1 else WIDTH // 2  # registers per vector
 VECTORS, VALUES = 8, 32  # vectors and values per thread
+ROWS, WARPS = 1, 8  # rows per block; and warps of a block in which each has a row
 WARP, MAX_WARPS = 32, 32  # threads per warp, and warps per block
 USUAL_THREADS, MAX_THREADS = 512, 1024  # per block, usually and for wide rows
 SM_THREADS = 1024  # with 64 registers each
@@ -44,12 +46,15 @@ SM_THREADS = 1024  # with 64 registers each
 
 @cuda.jit
 def unaligned(x, y, columns):
-    x_words = cuda.local.array((VECTORS, WIDTH), WORD)
+    x_words = cuda.local.array((VECTORS, WORDS), WORD)
     x_reg = cuda.local.array(WIDTH, np.float32)
     warp_partials = cuda.shared.array((2, MAX_WARPS), np.float32)
     block_partials = cuda.shared.array((2, CLUSTER), np.float32)
     t, threads, rank = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(ptx.cluster_rank())
     row = np.uint32(cuda.blockIdx.x // CLUSTER)
+    if ROWS > 1:  # each warp has its own
+        row, t, threads = np.uint32(cuda.blockIdx.x * ROWS + t // WARP), np.uint32(t % WARP), np.uint32(WARP)
+    columns = columns if row < x.shape[0] else np.uint32(0)
     # -- aligned vectors of the row, shared by the cluster, and single values at its ends --
     head = min(np.uint32(np.uint32(np.uint32(0) - row * columns) % WIDTH), columns)
     vectors = np.uint32((columns - head) // WIDTH)
@@ -84,7 +89,9 @@ def unaligned(x, y, columns):
             unpack(x_words[k], x_reg)
             for e in range(WIDTH):
                 row_sum += exp(x_reg[e] - row_max)
-    row_max, row_sum = block_max_and_sum(row_max, warp_all_sum(row_sum), warp_partials)
+    row_sum = warp_all_sum(row_sum)
+    if ROWS == 1:
+        row_max, row_sum = block_max_and_sum(row_max, row_sum, warp_partials)
     # -- exchange within the cluster --
     if CLUSTER > 1:
         if t < CLUSTER:
@@ -109,21 +116,25 @@ def unaligned(x, y, columns):
         store_one(y, row, single_i, exp(single - row_max) * scale)
 
 
-def geometry(columns: int) -> tuple[int, int]:
-    """Return blocks per cluster, and threads per block."""
+def geometry(columns: int) -> tuple[int, int, int]:
+    """Return blocks per cluster, threads per block, and rows per block."""
+    if columns <= WARP * VALUES:
+        return 1, WARP * WARPS, WARPS
     for max_threads in (USUAL_THREADS, MAX_THREADS):
         for blocks in CLUSTER_SIZES:
             threads = WARP * -(-columns // (blocks * VALUES * WARP))
             if threads <= max_threads:
-                return blocks, threads
+                return blocks, threads, 1
     raise TooLarge(f"a row has {columns} values, and a cluster keeps {max(CLUSTER_SIZES) * MAX_THREADS * VALUES}")
 
 
 def launches(x, y, problem, format=FP32):
     """Return the launch for y."""
     problem.check(x, y, dtype=format.dtype)
-    width, (blocks, threads) = inner_width(x, y), geometry(problem.columns)
+    width, (blocks, threads, rows) = inner_width(x, y), geometry(problem.columns)
+    row_threads = blocks * threads // rows
+    constants = {"VECTORS": -(-problem.columns // (width * row_threads)), "CLUSTER": blocks, "ROWS": rows}
     bounds = threads, SM_THREADS // threads
-    constants = {"VECTORS": VALUES // width, "CLUSTER": blocks}
     kernel = specialise_vectors(unaligned, format.dtype, width, bounds=bounds, cluster=blocks, **constants)
-    return [Launch(kernel, problem.rows * blocks, threads, (word_view(x, width), word_view(y, width), np.uint32(problem.columns)))]
+    arrays = *(word_view(X, width) for X in (x, y)), np.uint32(problem.columns)
+    return [Launch(kernel, -(-problem.rows // rows) * blocks, threads, arrays)]
