@@ -2,18 +2,18 @@
 
 A row of 50257 bfloat16 begins anywhere between two multiples of 8 bytes, and its neighbour elsewhere. Up to 3 values
 precede its first aligned vector of four, and up to 3 follow its last: one thread each loads, keeps and stores these. All
-others have vectors, as if the row began there. A cluster of blocks shares a wide row, as in `s05_clusters`. It has two
-rows at once, four rows apart: these begin at the same alignment, so that a thread has the same columns of both, and
-loads their weights and biases once, one at a time.
+others have vectors, as if the row began there. A warp has narrow rows, and a cluster of blocks shares wide ones, as in
+`s05_clusters`. Its rows are four apart: they begin at the same alignment, so that a thread has the same columns of all,
+and loads their weights and biases once, one at a time.
 
 Costs in passes over memory, each of which reads or writes the matrix once:
 
     2       unaligned: read, written
     2       passes in all
 
-Limited by memory, and by the loads of weights. In narrow rows most threads of a warp are idle: these are for `s06_lanes`.
+Limited by memory, and in 16 bits by the loads of weights.
 
-Parts: `block_all_sum`, `block_all_sum2` of `labkit.parts.sums`; `load`, `load_one`, `store`, `store_one` of
+Parts: `block_all_sums`, `warp_all_sum` of `labkit.parts.sums`; `load_one`, `load_raw`, `store`, `store_one`, `unpack` of
 `labkit.parts.vectors`.
 """
 
@@ -25,9 +25,9 @@ from labkit import cuda, ptx
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.rows import EXAMPLES, ODD, sizes_of_widths
-from labkit.parts.sums import block_all_sum, block_all_sum2
+from labkit.parts.sums import block_all_sums, warp_all_sum
 from labkit.parts.vector_widths import inner_width, specialise_vectors, word_view
-from labkit.parts.vectors import load, load_one, store, store_one
+from labkit.parts.vectors import load_one, load_raw, store, store_one, unpack
 
 EXAMPLES = (*EXAMPLES, (5, 2, "rms", 0.1), (9, 333, "layer"))  # of all alignments, and a row without a whole vector
 BENCHED = sizes_of_widths(*ODD)  # timed sizes
@@ -37,28 +37,48 @@ CENTRED = True  # False for RMS norm
 CLUSTER = 8  # blocks per row
 CLUSTER_SIZES = 1, 2, 4, 8
 WIDTH = 4  # values per vector
+ELEMENT = np.float32  # element type of rows
+WORD = np.float32 if ELEMENT is np.float32 else np.uint32  # type of a register
+WORDS = WIDTH if ELEMENT is np.float32 or WIDTH == 1 else WIDTH // 2  # registers per vector
 VECTORS, COLUMNS = 4, 16  # vectors and values per thread and row
-ROWS = 2  # per cluster
+ROWS, MAX_ROWS = 2, 4  # per cluster, or per warp
 SLOTS = ROWS * VECTORS
-SHAPES = (512, 2), (1024, 1)  # most threads of a block, and rows of its cluster
+MAX_WORDS = 32  # registers of a thread that hold rows
 FIELDS = 4  # that blocks exchange: number of values, mean, sums of deviations and of squares around it
+TEAMS, WARPS = 1, 8  # per block, each with rows of its own; and warps of a block in which these are teams
 WARP, MAX_WARPS = 32, 32  # threads per warp, and warps per block
+USUAL_THREADS, MAX_THREADS = 512, 1024  # per block, usually and for wide rows
 SM_THREADS = 1024  # with 64 registers each
+SUMS, PARTIALS = 2 * ROWS, 3 * ROWS
+
+
+@cuda.jit(device=True)
+def team_all_sums(values, warp_sums, count):
+    """Replace values of each thread by their sums over its warp, if that is a team, else over the block."""
+    if TEAMS == 1:
+        block_all_sums(values, warp_sums, count)
+    else:
+        for i in range(count):
+            values[i] = warp_all_sum(values[i])
 
 
 @cuda.jit
 def unaligned(x, weight, bias, y, mean, rstd, eps):
-    x_reg = cuda.local.array((SLOTS, WIDTH), np.float32)
+    x_words = cuda.local.array((SLOTS, WORDS), WORD)
+    x_reg = cuda.local.array(WIDTH, np.float32)
+    weight_bias = cuda.local.array((2, WIDTH), np.float32)
     singles = cuda.local.array(ROWS, np.float32)
     averages = cuda.local.array(ROWS, np.float32)
-    corrections = cuda.local.array(ROWS, np.float32)
-    scales = cuda.local.array(ROWS, np.float32)
-    warp_partials = cuda.shared.array((ROWS, 3, MAX_WARPS), np.float32)
+    sums = cuda.local.array(SUMS, np.float32)  # of deviations from the averages, and of their squares
+    warp_partials = cuda.shared.array((PARTIALS, MAX_WARPS), np.float32)
     block_partials = cuda.shared.array((ROWS, FIELDS, CLUSTER), np.float32)
     t, threads, rank = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(ptx.cluster_rank())
-    cluster, rows, columns = np.uint32(cuda.blockIdx.x // CLUSTER), np.uint32(x.shape[0]), np.uint32(weight.shape[0])
-    start = np.uint32(cluster // WIDTH * (ROWS * WIDTH) + cluster % WIDTH)  # and every WIDTH-th row after it
-    # -- aligned vectors of a row, shared by the cluster, and single values at its ends --
+    team = np.uint32(cuda.blockIdx.x // CLUSTER)
+    if TEAMS > 1:
+        team, t, threads = np.uint32(team * TEAMS + t // WARP), np.uint32(t % WARP), np.uint32(WARP)
+    rows, columns = np.uint32(x.shape[0]), np.uint32(weight.shape[0])
+    start = np.uint32(team // WIDTH * (ROWS * WIDTH) + team % WIDTH)  # and every WIDTH-th row after it
+    # -- aligned vectors of a row, shared by the team, and single values at its ends --
     head = min(np.uint32(np.uint32(np.uint32(0) - start * columns) % WIDTH), columns)
     vectors = np.uint32((columns - head) // WIDTH)
     vectors_per_block = np.uint32((vectors + CLUSTER - 1) // CLUSTER)
@@ -76,46 +96,48 @@ def unaligned(x, weight, bias, y, mean, rstd, eps):
         row, singles[r] = np.uint32(start + r * WIDTH), np.float32(0)
         for k in range(VECTORS):
             v = np.uint32(k * threads + t)
-            for e in range(WIDTH):
-                x_reg[r * VECTORS + k, e] = np.float32(0)
             if row < rows and v < count:
-                load(x, row, first + WIDTH * v, x_reg[r * VECTORS + k])
+                load_raw(x, row, first + WIDTH * v, x_words[r * VECTORS + k])
         if row < rows and t < num_singles:
             singles[r] = load_one(x, row, single_i)
     if CLUSTER > 1:
         ptx.cluster_sync()
     # -- sums of the block --
     for r in range(ROWS):
-        row_sum, average = singles[r], np.float32(0)
-        if CENTRED:
+        averages[r], sums[r], sums[ROWS + r] = singles[r], np.float32(0), np.float32(0)
+    if CENTRED:
+        for r in range(ROWS):
             for k in range(VECTORS):
-                for e in range(WIDTH):
-                    row_sum += x_reg[r * VECTORS + k, e]
-            average = block_all_sum(row_sum, warp_partials[r, 0]) * inv_block_values
-        deviations = squares = np.float32(0)
+                if start + r * WIDTH < rows and np.uint32(k * threads + t) < count:
+                    unpack(x_words[r * VECTORS + k], x_reg)
+                    for e in range(WIDTH):
+                        averages[r] += x_reg[e]
+        team_all_sums(averages, warp_partials, ROWS)
+    for r in range(ROWS):
+        averages[r] = averages[r] * inv_block_values if CENTRED else np.float32(0)
         if t < num_singles:
-            deviations = singles[r] - average
-            squares = deviations * deviations
+            sums[r] = singles[r] - averages[r]
+            sums[ROWS + r] = sums[r] * sums[r]
         for k in range(VECTORS):
-            if np.uint32(k * threads + t) < count:
+            if start + r * WIDTH < rows and np.uint32(k * threads + t) < count:
+                unpack(x_words[r * VECTORS + k], x_reg)
                 for e in range(WIDTH):
-                    value = x_reg[r * VECTORS + k, e] - average
-                    deviations += value
-                    squares += value * value
-        deviations, squares = block_all_sum2(deviations, squares, warp_partials[r, 1:])
-        averages[r], corrections[r], scales[r] = average, deviations, squares
+                    value = x_reg[e] - averages[r]
+                    sums[r] += value
+                    sums[ROWS + r] += value * value
+    team_all_sums(sums, warp_partials[ROWS:], SUMS)
     # -- exchange within the cluster --
     if CLUSTER > 1:
         if t < CLUSTER:
             for r in range(ROWS):
                 ptx.cluster_store(block_partials, (r, 0, rank), t, num_block_values)
                 ptx.cluster_store(block_partials, (r, 1, rank), t, averages[r])
-                ptx.cluster_store(block_partials, (r, 2, rank), t, corrections[r])
-                ptx.cluster_store(block_partials, (r, 3, rank), t, scales[r])
+                ptx.cluster_store(block_partials, (r, 2, rank), t, sums[r])
+                ptx.cluster_store(block_partials, (r, 3, rank), t, sums[ROWS + r])
         ptx.cluster_sync()
     # -- statistics of the rows --
     for r in range(ROWS):
-        average, deviations, squares = averages[r], corrections[r], scales[r]
+        average, deviations, squares = averages[r], sums[r], sums[ROWS + r]
         if CLUSTER > 1:
             average = block_partials[r, 1, 0]
             deviations = squares = np.float32(0)
@@ -130,10 +152,10 @@ def unaligned(x, weight, bias, y, mean, rstd, eps):
             correction = deviations * inv_columns
             squares -= correction * correction * num_values
             squares = np.float32(0) if squares < np.float32(0) else squares  # a NaN is not below zero
-        averages[r], corrections[r], scales[r] = average, correction, np.float32(1) / sqrt(squares * inv_columns + eps)
-        row = np.uint32(start + r * WIDTH)
+        scale, row = np.float32(1) / sqrt(squares * inv_columns + eps), np.uint32(start + r * WIDTH)
+        averages[r], sums[r], sums[ROWS + r] = average, correction, scale
         if rank == 0 and t == 0 and row < rows:
-            rstd[row] = scales[r]
+            rstd[row] = scale
             if CENTRED:
                 mean[row] = average + correction
 
@@ -143,43 +165,51 @@ def unaligned(x, weight, bias, y, mean, rstd, eps):
         if v < count:
             i = np.uint32(first + WIDTH * v)
             for e in range(WIDTH):
-                weight_value, bias_value = weight[i + e], np.float32(0)
+                weight_bias[0, e] = weight[i + e]
                 if CENTRED:
-                    bias_value = bias[i + e]
-                for r in range(ROWS):
-                    value = (x_reg[r * VECTORS + k, e] - averages[r] - corrections[r]) * scales[r] * weight_value
-                    x_reg[r * VECTORS + k, e] = value + bias_value
+                    weight_bias[1, e] = bias[i + e]
             for r in range(ROWS):
                 if start + r * WIDTH < rows:
-                    store(y, np.uint32(start + r * WIDTH), i, x_reg[r * VECTORS + k])
+                    unpack(x_words[r * VECTORS + k], x_reg)
+                    for e in range(WIDTH):
+                        x_reg[e] = (x_reg[e] - averages[r] - sums[r]) * sums[ROWS + r] * weight_bias[0, e]
+                        if CENTRED:
+                            x_reg[e] += weight_bias[1, e]
+                    store(y, np.uint32(start + r * WIDTH), i, x_reg)
     if t < num_singles:
         for r in range(ROWS):
             if start + r * WIDTH < rows:
-                value = (singles[r] - averages[r] - corrections[r]) * scales[r] * weight[single_i]
+                value = (singles[r] - averages[r] - sums[r]) * sums[ROWS + r] * weight[single_i]
                 if CENTRED:
                     value += bias[single_i]
                 store_one(y, np.uint32(start + r * WIDTH), single_i, value)
 
 
 def geometry(columns: int) -> tuple[int, int, int]:
-    """Return blocks per cluster, threads per block, and rows per cluster."""
-    for max_threads, rows in SHAPES:
+    """Return blocks per cluster, threads per block, and teams per block."""
+    if columns <= WARP * COLUMNS:
+        return 1, WARP * WARPS, WARPS
+    for max_threads in (USUAL_THREADS, MAX_THREADS):
         for blocks in CLUSTER_SIZES:
             threads = WARP * -(-columns // (blocks * COLUMNS * WARP))
             if threads <= max_threads:
-                return blocks, threads, rows
-    max_threads, _ = SHAPES[-1]
-    raise TooLarge(f"a row has {columns} values, and a cluster keeps {max(CLUSTER_SIZES) * max_threads * COLUMNS}")
+                return blocks, threads, 1
+    raise TooLarge(f"a row has {columns} values, and a cluster keeps {max(CLUSTER_SIZES) * MAX_THREADS * COLUMNS}")
 
 
 def launches(x, weight, bias, y, mean, rstd, problem, format=FP32):
     """Return the launch for y and the statistics; RMS norm has neither bias nor mean, and other arrays replace them."""
     problem.check(x, weight, bias, y, mean, rstd, dtype=format.dtype)
     bias, mean = (bias, mean) if problem.is_centred else (weight, rstd)
-    width, (blocks, threads, rows) = inner_width(x, y), geometry(problem.columns)
-    constants = {"VECTORS": COLUMNS // width, "ROWS": rows, "CENTRED": problem.is_centred, "CLUSTER": blocks}
-    bounds = threads, max(1, SM_THREADS // threads)
+    width, (blocks, threads, teams) = inner_width(x, y), geometry(problem.columns)
+    vectors = -(-problem.columns * teams // (width * blocks * threads))
+    words = vectors * width if width == 1 else vectors * width * format.itemsize // FP32.itemsize  # per row
+    sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
+    rows = max(1, min(MAX_WORDS // words, MAX_ROWS, -(-problem.rows * blocks // (sms * teams))))
+    constants = {"VECTORS": vectors, "ROWS": rows, "TEAMS": teams, "CLUSTER": blocks, "CENTRED": problem.is_centred}
+    bounds = threads, SM_THREADS // threads
     kernel = specialise_vectors(unaligned, format.dtype, width, bounds=bounds, cluster=blocks, **constants)
-    clusters = -(-problem.rows // (rows * width)) * width
     arrays = word_view(x, width), weight, bias, word_view(y, width), mean, rstd
-    return [Launch(kernel, clusters * blocks, threads, (*arrays, np.float32(problem.eps)))]
+    all_teams = -(-problem.rows // (rows * width)) * width
+    grid = -(-all_teams // teams) * blocks
+    return [Launch(kernel, grid, threads, (*arrays, np.float32(problem.eps)))]
