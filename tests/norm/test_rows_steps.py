@@ -158,10 +158,12 @@ def test_a_row_has_no_more_blocks_than_it_takes(columns, blocks):
 def test_rows_that_a_step_cannot_keep_are_refused():
     for name, slug, columns, why in (
         ("rows", "warps", 1025, "a row has 1025 values, and a warp keeps 1024 in registers: choose another step"),
+        ("rows", "lanes", 513, "a row has 513 values, and 16 lanes keep 512 in registers"),
         ("rows", "on_chip", 32769, "a row has 32769 values, and a block keeps 32768 in registers"),
         ("rows", "overlapped", 57345, "a row has 57345 values, and a block keeps 57344 in shared memory"),
         ("rows", "clusters", 131_073, "a row has 131073 values, and a cluster keeps 131072"),
         ("rows_backward", "warps", 513, "a row has 513 values, and a warp keeps 512 in registers"),
+        ("rows_backward", "lanes", 513, "a row has 513 values, and 32 lanes keep 512 in registers"),
         ("rows_backward", "one_read", 8193, "a row has 8193 values, and a block keeps 8192 in registers"),
         ("rows_backward", "clusters", 65537, "a row has 65537 values, and a cluster keeps 65536"),
     ):
@@ -175,7 +177,7 @@ def test_rows_that_a_step_cannot_keep_are_refused():
 
 def problems(step):
     """Random small problems that a step takes: any number of columns, and sometimes many rows."""
-    most = {"warps": 500}.get(step.slug, 2500)
+    most = {"warps": 500, "lanes": 500}.get(step.slug, 2500)
 
     @st.composite
     def drawn(draw):

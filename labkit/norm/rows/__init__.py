@@ -18,7 +18,8 @@ def sizes_of_widths(*widths: int) -> tuple:
     return tuple((2**26 // columns, columns, kind) for kind in ("layer", "rms") for columns in widths)
 
 
-BENCHED = sizes_of_widths(*NARROW, *ODD, *WIDTHS)
+LONG = (8, 131072, "layer"), (512, 131072, "layer")  # few long rows, timed too
+BENCHED = (*sizes_of_widths(*NARROW, *ODD, *WIDTHS), *LONG)
 COMPARED = 2**13, 2**13, "layer"  # the timed size by which steps are compared
 ROOFLINE_PROBLEM = 64, 512, "layer"  # simulated for the roofline
 RECORD = "norm_rows"  # of timings, in labkit/results

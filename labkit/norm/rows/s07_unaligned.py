@@ -24,13 +24,13 @@ import numpy as np
 from labkit import cuda, ptx
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.rows import EXAMPLES, ODD, sizes_of_widths
+from labkit.norm.rows import EXAMPLES, LONG, ODD, sizes_of_widths
 from labkit.parts.sums import block_all_sums, warp_all_sum
 from labkit.parts.vector_widths import inner_width, specialise_vectors, word_view
 from labkit.parts.vectors import load_one, load_raw, store, store_one, unpack
 
 EXAMPLES = (*EXAMPLES, (5, 2, "rms", 0.1), (9, 333, "layer"))  # of all alignments, and a row without a whole vector
-BENCHED = sizes_of_widths(*ODD)  # timed sizes
+BENCHED = (*sizes_of_widths(*ODD), *LONG)  # timed sizes
 COMPARED = BENCHED[1]  # the timed size by which steps are compared
 LARGEST = (1, 131072), (1, 65536)  # also tested: the most work per thread
 CENTRED = True  # False for RMS norm

@@ -16,7 +16,8 @@ def sizes_of_widths(*widths: int) -> tuple:
     return tuple((2**26 // columns, columns) for columns in widths)
 
 
-BENCHED = sizes_of_widths(*NARROW, *ODD, *WIDTHS)  # timed sizes
+LONG = (8, 131072), (512, 131072)  # few long rows, timed too
+BENCHED = (*sizes_of_widths(*NARROW, *ODD, *WIDTHS), *LONG)  # timed sizes
 COMPARED = 2**13, 2**13  # the timed size by which steps are compared
 ROOFLINE_PROBLEM = 64, 512  # simulated for the roofline
 RECORD = "softmax_rows"  # of timings, in labkit/results
