@@ -13,7 +13,7 @@ from sampling import WHOLE
 from labkit import cuda, softmax
 from labkit.arrays.workspace import CountingWorkspace, Workspace
 from labkit.calls.call import forget
-from labkit.formats import BF16, FP32
+from labkit.formats import BF16, FP16, FP32
 from labkit.softmax.row_steps import choose_step
 
 pytestmark = pytest.mark.filterwarnings("error::labkit.cuda.FindingWarning")
@@ -30,7 +30,7 @@ def as_a_new_process():
     forget()
 
 
-@pytest.mark.parametrize("format", [FP32, BF16], ids=str)
+@pytest.mark.parametrize("format", [FP32, BF16, FP16], ids=str)
 @pytest.mark.parametrize("of", PROBLEMS)
 def test_rows_are_right_on_random_problems(of, format):
     @SETTINGS
@@ -64,7 +64,7 @@ def test_rows_lie_along_the_last_axis():
 
 
 @pytest.mark.parametrize("of", PROBLEMS)
-@pytest.mark.parametrize("format", [FP32, BF16], ids=str)
+@pytest.mark.parametrize("format", [FP32, BF16, FP16], ids=str)
 @pytest.mark.parametrize("columns", [1, 512, 513, 8191, 8192, 8193, 16_384, 16_385, 65_536, 131_071, 131_072])
 def test_a_step_takes_the_rows_that_it_is_chosen_for(of, columns, format):
     problem = of(1, columns)

@@ -148,7 +148,6 @@ def test_rows_that_a_step_cannot_keep_are_refused():
         ("forward", "warps", 1025, "a row has 1025 values, and a warp keeps 1024 in registers: choose another step"),
         ("forward", "clusters", 262_148, "a row has 262148 values, and a cluster keeps 262144"),
         ("forward", "lanes", 513, "a row has 513 values, and 16 lanes keep 512 in registers"),
-        ("forward", "unaligned", 262_145, "a row has 262145 values, and a cluster keeps 262144"),
         ("backward", "on_chip", 16_385, "a row has 16385 values, and a block keeps 16384 in registers"),
         ("backward", "warps", 513, "a row has 513 values, and a warp keeps 512 in registers"),
         ("backward", "clusters", 131_076, "a row has 131076 values, and a cluster keeps 131072"),

@@ -22,14 +22,14 @@ import numpy as np
 from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.rows import EXAMPLES, NARROW, sizes_of_widths
+from labkit.norm.rows import EXAMPLES, NARROW, ODD, WIDTHS, sizes_of_widths
 from labkit.parts.sums import group_all_sum
 from labkit.parts.vector_widths import specialise_vectors, vector_width, word_view
 from labkit.parts.vectors import load, load_float32, store
 
 # the sizes that this step accepts, and more rows
 EXAMPLES = (*(sizes for sizes in EXAMPLES if sizes[1] <= 512), (70, 16, "layer"), (35, 27, "rms"))
-BENCHED = sizes_of_widths(*NARROW)  # timed sizes
+BENCHED = sizes_of_widths(*NARROW, ODD[0], WIDTHS[0])  # timed sizes
 COMPARED = BENCHED[0]  # the timed size by which steps are compared
 ROOFLINE_PROBLEM = 512, 64, "layer"  # simulated for the roofline
 CENTRED = True  # False for RMS norm

@@ -19,11 +19,11 @@ from labkit.ladder import Launch, TooLarge
 from labkit.parts.sums import warp_all_sum
 from labkit.parts.vector_widths import specialise_vectors, vector_width, word_view
 from labkit.parts.vectors import load, store
-from labkit.softmax.backward import EXAMPLES, WIDTHS, sizes_of_widths
+from labkit.softmax.backward import EXAMPLES, NARROW, ODD, WIDTHS, sizes_of_widths
 
 EXAMPLES = tuple(sizes for sizes in EXAMPLES if sizes[1] <= 512)  # the sizes that this step accepts
-BENCHED = sizes_of_widths(WIDTHS[0])  # timed sizes
-COMPARED = BENCHED[0]  # the timed size by which steps are compared
+BENCHED = sizes_of_widths(*NARROW, ODD[0], WIDTHS[0])  # timed sizes
+COMPARED = sizes_of_widths(WIDTHS[0])[0]  # the timed size by which steps are compared
 WIDTH = 4  # values per vector
 VECTORS = 2  # vectors per lane and row
 ROWS = 2  # per warp

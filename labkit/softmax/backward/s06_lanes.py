@@ -21,11 +21,11 @@ from labkit.ladder import Launch, TooLarge
 from labkit.parts.sums import group_all_sum
 from labkit.parts.vector_widths import specialise_vectors, vector_width, word_view
 from labkit.parts.vectors import load, store
-from labkit.softmax.backward import EXAMPLES, NARROW, sizes_of_widths
+from labkit.softmax.backward import EXAMPLES, NARROW, ODD, WIDTHS, sizes_of_widths
 
 # the sizes that this step accepts, and more rows
 EXAMPLES = (*(sizes for sizes in EXAMPLES if sizes[1] <= 512), (70, 16), (35, 27))
-BENCHED = sizes_of_widths(*NARROW)  # timed sizes
+BENCHED = sizes_of_widths(*NARROW, ODD[0], WIDTHS[0])  # timed sizes
 COMPARED = BENCHED[0]  # the timed size by which steps are compared
 WIDTH = 4  # values per vector
 LANES, MAX_LANES = 16, 16  # per row, a power of two

@@ -12,7 +12,7 @@ from sampling import WHOLE
 from labkit import cuda, norm
 from labkit.arrays.workspace import Workspace
 from labkit.calls.call import forget
-from labkit.formats import BF16, FP32
+from labkit.formats import BF16, FP16, FP32
 from labkit.norm.interface import row_norms
 
 pytestmark = pytest.mark.filterwarnings("error::labkit.cuda.FindingWarning")
@@ -27,7 +27,7 @@ def as_a_new_process():
     forget()
 
 
-@pytest.mark.parametrize("format", [FP32, BF16], ids=str)
+@pytest.mark.parametrize("format", [FP32, BF16, FP16], ids=str)
 @pytest.mark.parametrize("kind", CALLS)
 def test_rows_are_right_on_random_problems(kind, format):
     @SETTINGS
