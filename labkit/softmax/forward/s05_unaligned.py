@@ -3,7 +3,7 @@
 A row of 50257 bfloat16 begins anywhere between two multiples of 8 bytes, and its neighbour elsewhere. Up to 3 values
 precede its first aligned vector of four, and up to 3 follow its last: one thread each loads, keeps and stores these. All
 others have vectors, as if the row began there. A warp has a narrow row, and a cluster of blocks shares a wide one, as in
-`s05_clusters`.
+`s06_clusters`.
 
 Costs in passes over memory, each of which reads or writes the matrix once:
 
