@@ -49,14 +49,12 @@ def in_registers(dy, x, weight, bias, mean, variance, dx, dweight, dbias, images
     warp_partials = cuda.shared.array((2, MAX_WARPS), np.float32)
     t, threads, c = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(cuda.blockIdx.x)
     channels = np.uint32(cuda.gridDim.x)
-    for k in range(PER_THREAD):
-        image, i = (t + k * threads) // PIXELS, (t + k * threads) % PIXELS
-        dy_reg[k] = x_reg[k] = np.float32(0)
-        if image < images:
-            load(dy, image * channels + c, i, element)
-            dy_reg[k] = element[0]
-            load(x, image * channels + c, i, element)
-            x_reg[k] = element[0]
+    for k in range(PER_THREAD):  # without a branch, in which 16-bit numbers would be converted before the next load
+        image, i = min((t + k * threads) // PIXELS, images - np.uint32(1)), (t + k * threads) % PIXELS
+        load(dy, image * channels + c, i, element)
+        dy_reg[k] = element[0]
+        load(x, image * channels + c, i, element)
+        x_reg[k] = element[0]
 
     centre, shift, root = mean[c], bias[c], sqrt(variance[c] + eps)
     scale = weight[c] / root

@@ -2,8 +2,8 @@
 
 A row of 50257 bfloat16 begins anywhere between two multiples of 8 bytes, and its neighbour elsewhere. Up to 3 values
 precede its first aligned vector of four, and up to 3 follow its last: one thread each loads, keeps and stores these. All
-others have vectors, as if the row began there. A warp has narrow rows, and a cluster of blocks shares wide ones, as in
-`s06_clusters`. Its rows are four apart: they begin at the same alignment, so that a thread has the same columns of all,
+others have vectors, as if the row began there. Some lanes of a warp share narrow rows, and a cluster of blocks wide
+ones, as in `s06_clusters`. Such rows are four apart: they begin at the same alignment, so that a thread has the same columns of all,
 and loads their weights and biases once, one at a time.
 
 Costs in passes over memory, each of which reads or writes the matrix once:
@@ -13,7 +13,7 @@ Costs in passes over memory, each of which reads or writes the matrix once:
 
 Limited by memory, and in 16 bits by the loads of weights.
 
-Parts: `block_all_sums`, `warp_all_sum` of `labkit.parts.sums`; `load_one`, `load_raw`, `store`, `store_one`, `unpack` of
+Parts: `block_all_sums`, `group_all_sum` of `labkit.parts.sums`; `load_one`, `load_raw`, `store`, `store_one`, `unpack` of
 `labkit.parts.vectors`.
 """
 
@@ -25,7 +25,7 @@ from labkit import cuda, ptx
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.rows import EXAMPLES, LONG, ODD, sizes_of_widths
-from labkit.parts.sums import block_all_sums, warp_all_sum
+from labkit.parts.sums import block_all_sums, group_all_sum
 from labkit.parts.vector_widths import inner_width, specialise_vectors, word_view
 from labkit.parts.vectors import load_one, load_raw, store, store_one, unpack
 
@@ -41,12 +41,14 @@ ELEMENT = np.float32  # element type of rows
 WORD = np.float32 if ELEMENT is np.float32 else np.uint32  # type of a register
 WORDS = WIDTH if ELEMENT is np.float32 or WIDTH == 1 else WIDTH // 2  # registers per vector
 VECTORS, COLUMNS = 4, 16  # vectors and values per thread and row
-ROWS, MAX_ROWS = 2, 4  # per cluster, or per warp
+ROWS, MAX_ROWS = 2, 4  # per team
 SLOTS = ROWS * VECTORS
 MAX_WORDS = 32  # registers of a thread that hold rows
 FIELDS = 4  # that blocks exchange: number of values, mean, sums of deviations and of squares around it
-TEAMS, WARPS = 1, 8  # per block, each with rows of its own; and warps of a block in which these are teams
-WARP, MAX_WARPS = 32, 32  # threads per warp, and warps per block
+TEAMS = 1  # per block, each with rows of its own
+LANES, MIN_LANES = 32, 8  # of a team within a warp: at least one for each single value
+LANE_VALUES = 32  # of a row, of such a team
+WARP, WARPS, MAX_WARPS = 32, 8, 32  # threads per warp; warps per block of several teams, and the most
 USUAL_THREADS, MAX_THREADS = 512, 1024  # per block, usually and for wide rows
 SM_THREADS = 1024  # with 64 registers each
 SUMS, PARTIALS = 2 * ROWS, 3 * ROWS
@@ -54,12 +56,12 @@ SUMS, PARTIALS = 2 * ROWS, 3 * ROWS
 
 @cuda.jit(device=True)
 def team_all_sums(values, warp_sums, count):
-    """Replace values of each thread by their sums over its warp, if that is a team, else over the block."""
+    """Replace values of each thread by their sums over its team: lanes of a warp, or the block."""
     if TEAMS == 1:
         block_all_sums(values, warp_sums, count)
     else:
         for i in range(count):
-            values[i] = warp_all_sum(values[i])
+            values[i] = group_all_sum(values[i], LANES)
 
 
 @cuda.jit
@@ -75,7 +77,7 @@ def unaligned(x, weight, bias, y, mean, rstd, eps):
     t, threads, rank = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(ptx.cluster_rank())
     team = np.uint32(cuda.blockIdx.x // CLUSTER)
     if TEAMS > 1:
-        team, t, threads = np.uint32(team * TEAMS + t // WARP), np.uint32(t % WARP), np.uint32(WARP)
+        team, t, threads = np.uint32(team * TEAMS + t // LANES), np.uint32(t % LANES), np.uint32(LANES)
     rows, columns = np.uint32(x.shape[0]), np.uint32(weight.shape[0])
     start = np.uint32(team // WIDTH * (ROWS * WIDTH) + team % WIDTH)  # and every WIDTH-th row after it
     # -- aligned vectors of a row, shared by the team, and single values at its ends --
@@ -188,7 +190,8 @@ def unaligned(x, weight, bias, y, mean, rstd, eps):
 def geometry(columns: int) -> tuple[int, int, int]:
     """Return blocks per cluster, threads per block, and teams per block."""
     if columns <= WARP * COLUMNS:
-        return 1, WARP * WARPS, WARPS
+        lanes = max(MIN_LANES, 1 << (-(-columns // LANE_VALUES) - 1).bit_length())
+        return 1, WARP * WARPS, WARP * WARPS // lanes
     for max_threads in (USUAL_THREADS, MAX_THREADS):
         for blocks in CLUSTER_SIZES:
             threads = WARP * -(-columns // (blocks * COLUMNS * WARP))
@@ -207,6 +210,7 @@ def launches(x, weight, bias, y, mean, rstd, problem, format=FP32):
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
     rows = max(1, min(MAX_WORDS // words, MAX_ROWS, -(-problem.rows * blocks // (sms * teams))))
     constants = {"VECTORS": vectors, "ROWS": rows, "TEAMS": teams, "CLUSTER": blocks, "CENTRED": problem.is_centred}
+    constants["LANES"] = min(WARP, threads // teams)
     bounds = threads, SM_THREADS // threads
     kernel = specialise_vectors(unaligned, format.dtype, width, bounds=bounds, cluster=blocks, **constants)
     arrays = word_view(x, width), weight, bias, word_view(y, width), mean, rstd

@@ -15,8 +15,6 @@ has more lanes for a row, needs fewer registers.
 Parts: `group_all_sum` of `labkit.parts.sums`; `load`, `load_float32`, `store` of `labkit.parts.vectors`.
 """
 
-from math import sqrt
-
 import numpy as np
 
 from labkit import cuda
@@ -36,7 +34,7 @@ CENTRED = True  # False for RMS norm
 WIDTH = 4  # values per vector
 LANES, MAX_LANES = 16, 16  # per row, a power of two
 VECTORS = 2  # per lane and row
-ROWS, MAX_ROWS = 4, 8  # per lane
+ROWS, MAX_ROWS = 2, 2  # per lane
 SLOTS = ROWS * VECTORS
 MAX_VALUES = 32  # per lane, of all its rows
 WARP, WARPS = 32, 8  # threads per warp, and warps per block
@@ -88,7 +86,8 @@ def lanes(x, weight, bias, y, mean, rstd, eps):
                 correction = group_all_sum(deviations, LANES) * inv_columns
                 squares -= correction * correction * num_values
                 squares = np.float32(0) if squares < np.float32(0) else squares  # a NaN is not below zero
-            scale = np.float32(1) / sqrt(squares * inv_columns + eps)
+            scale = cuda.libdevice.rsqrtf(squares * inv_columns + eps)  # a root and a division take some fifty instructions
+            shift = -correction * scale
             if row < rows:
                 if lane == 0:
                     rstd[row] = scale
@@ -99,7 +98,7 @@ def lanes(x, weight, bias, y, mean, rstd, eps):
                     i = np.uint32(WIDTH * (k * LANES + lane))
                     if i < columns:
                         for e in range(WIDTH):
-                            value = (x_reg[r * VECTORS + k, e] - correction) * scale * weight_reg[k, e]
+                            value = (x_reg[r * VECTORS + k, e] * scale + shift) * weight_reg[k, e]
                             if CENTRED:
                                 value += bias_reg[k, e]
                             x_reg[r * VECTORS + k, e] = value

@@ -40,7 +40,7 @@ SLOTS = ROWS * VECTORS
 COLUMNS = 8  # per lane
 ALL_COLUMNS = LANES * COLUMNS
 FEW_COLUMNS, MAX_COLUMNS = 8, 16  # per lane
-USUAL_VALUES = 16  # per lane and matrix, of several rows
+USUAL_VALUES = 8  # per lane and matrix, of several rows
 WARP, WARPS = 32, 8  # threads per warp, and warps per block
 BLOCKS_PER_SM = {FEW_COLUMNS: 3, MAX_COLUMNS: 2}  # by columns per lane, which takes 80 or 128 registers
 

@@ -2,8 +2,8 @@
 
 A row of 50257 bfloat16 begins anywhere between two multiples of 8 bytes, and its neighbour elsewhere. Up to 3 values
 precede its first aligned vector of four, and up to 3 follow its last: one thread each loads, keeps and stores these. All
-others have vectors, as if the row began there. A warp has a narrow row, and a cluster of blocks shares a wide one, as in
-`s06_clusters`.
+others have vectors, as if the row began there. Some lanes of a warp share a narrow row, and a cluster of blocks a
+wide one, as in `s06_clusters`.
 
 Costs in passes over memory, each of which reads or writes the matrix once:
 
@@ -12,7 +12,7 @@ Costs in passes over memory, each of which reads or writes the matrix once:
 
 Limited by memory. A thread keeps up to 32 values.
 
-Parts: `warp_all_sum` of `labkit.parts.sums`; `load_one`, `load_raw`, `store`, `store_one`, `unpack` of
+Parts: `group_all_sum` of `labkit.parts.sums`; `load_one`, `load_raw`, `store`, `store_one`, `unpack` of
 `labkit.parts.vectors`.
 """
 
@@ -21,11 +21,11 @@ import numpy as np
 from labkit import cuda, ptx
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.parts.sums import warp_all_sum
+from labkit.parts.sums import group_all_sum
 from labkit.parts.vector_widths import inner_width, specialise_vectors, word_view
 from labkit.parts.vectors import load_one, load_raw, store, store_one, unpack
 from labkit.softmax.forward import EXAMPLES, LONG, ODD, sizes_of_widths
-from labkit.softmax.online import LOWEST_FLOAT32, block_max_and_sum, exp, warp_max
+from labkit.softmax.online import LOWEST_FLOAT32, block_max_and_sum, exp, group_max
 
 EXAMPLES = (*EXAMPLES, (5, 2), (9, 333))  # of all alignments, and rows that end before their first vector
 BENCHED = (*sizes_of_widths(*ODD), *LONG)  # timed sizes
@@ -38,8 +38,9 @@ ELEMENT = np.float32  # element type of rows
 WORD = np.float32 if ELEMENT is np.float32 else np.uint32  # type of a register
 WORDS = WIDTH if ELEMENT is np.float32 or WIDTH == 1 else WIDTH // 2  # registers per vector
 VECTORS, VALUES = 8, 32  # vectors and values per thread
-ROWS, WARPS = 1, 8  # rows per block; and warps of a block in which each has a row
-WARP, MAX_WARPS = 32, 32  # threads per warp, and warps per block
+ROWS = 1  # per block
+LANES, MIN_LANES = 32, 8  # per row, if a warp has several: at least one for each single value
+WARP, WARPS, MAX_WARPS = 32, 8, 32  # threads per warp; warps per block of several rows, and the most
 USUAL_THREADS, MAX_THREADS = 512, 1024  # per block, usually and for wide rows
 SM_THREADS = 1024  # with 64 registers each
 
@@ -52,8 +53,8 @@ def unaligned(x, y, columns):
     block_partials = cuda.shared.array((2, CLUSTER), np.float32)
     t, threads, rank = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(ptx.cluster_rank())
     row = np.uint32(cuda.blockIdx.x // CLUSTER)
-    if ROWS > 1:  # each warp has its own
-        row, t, threads = np.uint32(cuda.blockIdx.x * ROWS + t // WARP), np.uint32(t % WARP), np.uint32(WARP)
+    if ROWS > 1:
+        row, t, threads = np.uint32(cuda.blockIdx.x * ROWS + t // LANES), np.uint32(t % LANES), np.uint32(LANES)
     columns = columns if row < x.shape[0] else np.uint32(0)
     # -- aligned vectors of the row, shared by the cluster, and single values at its ends --
     head = min(np.uint32(np.uint32(np.uint32(0) - row * columns) % WIDTH), columns)
@@ -81,7 +82,7 @@ def unaligned(x, y, columns):
             unpack(x_words[k], x_reg)
             for e in range(WIDTH):
                 row_max = max(row_max, x_reg[e])
-    row_max = warp_max(row_max)
+    row_max = group_max(row_max, LANES)
     if has_single:
         row_sum += exp(single - row_max)
     for k in range(VECTORS):
@@ -89,7 +90,7 @@ def unaligned(x, y, columns):
             unpack(x_words[k], x_reg)
             for e in range(WIDTH):
                 row_sum += exp(x_reg[e] - row_max)
-    row_sum = warp_all_sum(row_sum)
+    row_sum = group_all_sum(row_sum, LANES)
     if ROWS == 1:
         row_max, row_sum = block_max_and_sum(row_max, row_sum, warp_partials)
     # -- exchange within the cluster --
@@ -119,7 +120,8 @@ def unaligned(x, y, columns):
 def geometry(columns: int) -> tuple[int, int, int]:
     """Return blocks per cluster, threads per block, and rows per block."""
     if columns <= WARP * VALUES:
-        return 1, WARP * WARPS, WARPS
+        lanes = max(MIN_LANES, 1 << (-(-columns // VALUES) - 1).bit_length())
+        return 1, WARP * WARPS, WARP * WARPS // lanes
     for max_threads in (USUAL_THREADS, MAX_THREADS):
         for blocks in CLUSTER_SIZES:
             threads = WARP * -(-columns // (blocks * VALUES * WARP))
@@ -134,6 +136,7 @@ def launches(x, y, problem, format=FP32):
     width, (blocks, threads, rows) = inner_width(x, y), geometry(problem.columns)
     row_threads = blocks * threads // rows
     constants = {"VECTORS": -(-problem.columns // (width * row_threads)), "CLUSTER": blocks, "ROWS": rows}
+    constants["LANES"] = min(WARP, row_threads)
     bounds = threads, SM_THREADS // threads
     kernel = specialise_vectors(unaligned, format.dtype, width, bounds=bounds, cluster=blocks, **constants)
     arrays = *(word_view(X, width) for X in (x, y)), np.uint32(problem.columns)
