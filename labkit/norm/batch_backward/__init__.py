@@ -1,8 +1,8 @@
 """The gradients of batch norm in training, followed by ReLU, of images in NCHW: ever fewer passes over memory."""
 
 from labkit.formats import FP32
-from labkit.norm.backward import BatchBackward
 from labkit.norm import batch
+from labkit.norm.backward import BatchBackward
 from labkit.norm.batch import COMPARED, ROOFLINE_PROBLEM, SUPPORTED
 
 __all__ = ["COMPARED", "ROOFLINE_PROBLEM", "SUPPORTED"]

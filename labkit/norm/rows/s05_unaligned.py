@@ -1,10 +1,10 @@
 """Rows of an odd width: aligned vectors inside of a row, and single values at its ends.
 
 A row of 50257 bfloat16 begins anywhere between two multiples of 8 bytes, and its neighbour elsewhere. Up to 3 values
-precede its first aligned vector of four, and up to 3 follow its last: one thread each loads, keeps and stores these. All
-others have vectors, as if the row began there. Some lanes of a warp share narrow rows, and a cluster of blocks wide
-ones, as in `s06_clusters`. Such rows are four apart: they begin at the same alignment, so that a thread has the same columns of all,
-and loads their weights and biases once, one at a time.
+precede its first aligned vector of four, and up to 3 follow its last: one thread each loads, keeps and stores these.
+All others have vectors, as if the row began there. Some lanes of a warp share narrow rows, and a cluster of blocks wide
+ones, as in `s06_clusters`. Such rows are four apart: they begin at the same alignment, so that a thread has the same
+columns of all, and loads their weights and biases once, one at a time.
 
 Costs in passes over memory, each of which reads or writes the matrix once:
 
@@ -13,8 +13,8 @@ Costs in passes over memory, each of which reads or writes the matrix once:
 
 Limited by memory, and in 16 bits by the loads of weights.
 
-Parts: `block_all_sums`, `group_all_sum` of `labkit.parts.sums`; `load_one`, `load_raw`, `store`, `store_one`, `unpack` of
-`labkit.parts.vectors`.
+Parts: `block_all_sums`, `group_all_sum` of `labkit.parts.sums`; `load_one`, `load_raw`, `store`, `store_one`, `unpack`
+of `labkit.parts.vectors`.
 """
 
 from math import sqrt

@@ -86,7 +86,9 @@ def lanes(x, weight, bias, y, mean, rstd, eps):
                 correction = group_all_sum(deviations, LANES) * inv_columns
                 squares -= correction * correction * num_values
                 squares = np.float32(0) if squares < np.float32(0) else squares  # a NaN is not below zero
-            scale = cuda.libdevice.rsqrtf(squares * inv_columns + eps)  # a root and a division take some fifty instructions
+            scale = cuda.libdevice.rsqrtf(
+                squares * inv_columns + eps
+            )  # a root and a division take some fifty instructions
             shift = -correction * scale
             if row < rows:
                 if lane == 0:

@@ -11,7 +11,7 @@ Costs in passes over memory, each of which reads or writes a matrix once:
 
     2       along: dy and x read
     3       wide: dy and x read, dx written
-    0       merge_partials: one row per block of a column
+    0       merge_partials: one row per block of a column; not for few rows, of which one block sums all
     5       passes in all
 
 Limited by memory: L2 holds only a part of what the first kernel read.
@@ -23,6 +23,7 @@ Parts: `block_all_sum2` of `labkit.parts.sums`; `load`, `load_float32`, `load_on
 import numpy as np
 
 from labkit import cuda, ptx
+from labkit.arrays.views import as_strided, reshape
 from labkit.formats import FP32
 from labkit.ladder import Launch
 from labkit.norm.rows_backward import EXAMPLES, LONG, ODD, WIDTHS, sizes_of_widths
@@ -41,6 +42,7 @@ ROWS = 4  # rows of which a thread has a vector
 VALUES = 16  # per thread and matrix
 WARP, WARPS, MAX_WARPS = 32, 8, 32  # threads per warp; warps per block, and the most that sum a row
 THREADS = WARP * WARPS  # per block of the kernel of columns
+MIN_ROWS = 8  # of a block of columns
 BLOCKS_PER_SM = 3  # of the kernel of columns: each thread has 80 registers
 
 
@@ -97,12 +99,11 @@ def along(dy, x, weight, mean, rstd, sums):
             g = loaded[0, e] * loaded[2, e]
             g_sum += g
             gx_sum += g * ((loaded[1, e] - average) * scale)
-    if not ALIGNED:
-        if rank == 0 and t < columns - WIDTH * vectors:
-            i = t if t < head else np.uint32(t + WIDTH * vectors)
-            g = load_one(dy, row, i) * weight[i]
-            g_sum += g
-            gx_sum += g * ((load_one(x, row, i) - average) * scale)
+    if not ALIGNED and rank == 0 and t < columns - WIDTH * vectors:
+        i = t if t < head else np.uint32(t + WIDTH * vectors)
+        g = load_one(dy, row, i) * weight[i]
+        g_sum += g
+        gx_sum += g * ((load_one(x, row, i) - average) * scale)
     g_sum, gx_sum = block_all_sum2(g_sum, gx_sum, warp_partials)
     if CLUSTER > 1:
         if t == 0:
@@ -120,7 +121,7 @@ def along(dy, x, weight, mean, rstd, sums):
 
 
 @cuda.jit
-def wide(dy, x, weight, mean, rstd, sums, dx, partials):
+def wide(dy, x, weight, mean, rstd, sums, dx, dweight, dbias):
     dy_reg = cuda.local.array((ROWS, WIDTH), np.float32)
     x_reg = cuda.local.array((ROWS, WIDTH), np.float32)
     column = cuda.local.array((3, WIDTH), np.float32)  # weight, and the partial sums of dweight and dbias
@@ -169,15 +170,15 @@ def wide(dy, x, weight, mean, rstd, sums, dx, partials):
                         store_one(dx, row, i, dy_reg[r, 0])
                     else:
                         store(dx, row, i, dy_reg[r])
-        # -- write the partial sums --
+        # -- write the partial sums, which are those of all rows if there is one block of them --
         if is_single:
-            partials[block, i] = column[1, 0]
+            dweight[block, i] = column[1, 0]
             if CENTRED:
-                partials[num_blocks + block, i] = column[2, 0]
+                dbias[block, i] = column[2, 0]
         else:
-            store_columns(partials, block, i, column[1])
+            store_columns(dweight, block, i, column[1])
             if CENTRED:
-                store_columns(partials, num_blocks + block, i, column[2])
+                store_columns(dbias, block, i, column[2])
 
 
 def sum_geometry(rows: int, vectors: int) -> tuple[int, int]:
@@ -192,29 +193,31 @@ def launches(dy, x, weight, mean, rstd, dx, dweight, dbias, problem, workspace, 
     """Return the launches for all gradients; RMS norm has neither mean nor dbias, and other arrays replace them."""
     problem.check(dy, x, weight, mean, rstd, dx, dweight, dbias, dtype=format.dtype)
     mean, dbias = (mean, dbias) if problem.is_centred else (rstd, dweight)
-    width = vector_width(dy, x, weight, dx)
+    width = vector_width(dy, x, weight, dx, dweight, dbias)
     aligned = width > 1
     width = width if aligned else inner_width(dy, x, dx)
     vectors, rows_at_once = -(-problem.columns // width), VALUES // width
     blocks, threads = sum_geometry(problem.rows, vectors)
     row_blocks = -(-(vectors + (0 if aligned else 2 * width)) // THREADS)  # and single values at both ends
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
-    column_blocks = max(1, min(sms * BLOCKS_PER_SM // row_blocks, -(-problem.rows // rows_at_once)))
+    column_blocks = max(1, min(sms * BLOCKS_PER_SM // row_blocks, problem.rows // MIN_ROWS))
     if not aligned:
-        column_blocks = -(-column_blocks // width) * width
-    column_blocks = min(column_blocks, problem.rows)
+        column_blocks = min(-(-column_blocks // width) * width, problem.rows)
     sums = workspace.array("sums", (2, problem.rows), np.float32)
-    partials = allocate_partials(problem, column_blocks, workspace)
+    sums_of_columns, merge = (reshape(X, 1, problem.columns) for X in (dweight, dbias)), []
+    if column_blocks > 1:
+        partials = allocate_partials(problem, column_blocks, workspace)
+        shape, halves = (column_blocks, problem.columns), (0, partials.shape[0] - column_blocks)
+        sums_of_columns = (as_strided(partials, shape, begin_byte=half * partials.strides[0]) for half in halves)
+        merge = [merge_launch(problem, partials, dweight, dbias)]
     constants = {"ALIGNED": aligned, "CENTRED": problem.is_centred}
-    rows = specialise_vectors(
-        along, format.dtype, width, bounds=threads, cluster=blocks, CLUSTER=blocks, **constants
-    )
+    rows = specialise_vectors(along, format.dtype, width, bounds=threads, cluster=blocks, CLUSTER=blocks, **constants)
     columns = specialise_vectors(
         wide, format.dtype, width, bounds=(THREADS, BLOCKS_PER_SM), ROWS=rows_at_once, **constants
     )
     dy, x, dx = (word_view(X, width) for X in (dy, x, dx))
     return [
         Launch(rows, problem.rows * blocks, threads, (dy, x, weight, mean, rstd, sums)),
-        Launch(columns, (row_blocks, column_blocks), THREADS, (dy, x, weight, mean, rstd, sums, dx, partials)),
-        merge_launch(problem, partials, dweight, dbias),
+        Launch(columns, (row_blocks, column_blocks), THREADS, (dy, x, weight, mean, rstd, sums, dx, *sums_of_columns)),
+        *merge,
     ]

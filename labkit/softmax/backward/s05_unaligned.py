@@ -1,8 +1,8 @@
 """Rows of an odd width: aligned vectors inside of a row, and single values at its ends.
 
 A row of 50257 bfloat16 begins anywhere between two multiples of 8 bytes, and its neighbour elsewhere. Up to 3 values
-precede its first aligned vector of four, and up to 3 follow its last: one thread each loads, keeps and stores these. All
-others have vectors, as if the row began there. Some lanes of a warp share a narrow row, and a cluster of blocks a
+precede its first aligned vector of four, and up to 3 follow its last: one thread each loads, keeps and stores these.
+All others have vectors, as if the row began there. Some lanes of a warp share a narrow row, and a cluster of blocks a
 wide one, as in `s06_clusters`.
 
 Costs in passes over memory, each of which reads or writes a matrix once:
@@ -12,8 +12,8 @@ Costs in passes over memory, each of which reads or writes a matrix once:
 
 Limited by memory. A thread keeps up to 16 values of both rows.
 
-Parts: `block_all_sum`, `group_all_sum` of `labkit.parts.sums`; `load_one`, `load_raw`, `store`, `store_one`, `unpack` of
-`labkit.parts.vectors`.
+Parts: `block_all_sum`, `group_all_sum` of `labkit.parts.sums`; `load_one`, `load_raw`, `store`, `store_one`, `unpack`
+of `labkit.parts.vectors`.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
 """Rows of an odd width: aligned vectors inside of a row, and single values at its ends.
 
 A row of 50257 bfloat16 begins anywhere between two multiples of 8 bytes, and its neighbour elsewhere. Up to 3 values
-precede its first aligned vector of four, and up to 3 follow its last: one thread each loads, keeps and stores these. All
-others have vectors, as if the row began there. Some lanes of a warp share a narrow row, and a cluster of blocks a
+precede its first aligned vector of four, and up to 3 follow its last: one thread each loads, keeps and stores these.
+All others have vectors, as if the row began there. Some lanes of a warp share a narrow row, and a cluster of blocks a
 wide one, as in `s06_clusters`.
 
 Costs in passes over memory, each of which reads or writes the matrix once:
