@@ -32,7 +32,7 @@ def inner_width(*arrays) -> int:
 
 
 def vector_width(*arrays) -> int:
-    """Return the elements per access of the first matrix: those of 16 bytes if all rows are aligned, else four or one."""
+    """Return the elements per access of the first matrix: 16 bytes if all rows are aligned, else four or one."""
     if any(address_of(X) % VECTOR_BYTES for X in arrays):
         return 1
     widths = VECTOR_BYTES // arrays[0].dtype.itemsize, 4
