@@ -231,6 +231,15 @@ def test_a_record_of_another_size_of_elements_counts_less(records):
     assert order(512)[0] == "on_chip"
 
 
+def test_rows_of_an_odd_width_go_by_records_of_odd_widths(records):
+    records(
+        {("on_chip", 1024, FP32): 1.0, ("unaligned", 1024, FP32): 2.0, ("on_chip", 1001, FP32): 2.0}
+        | {("unaligned", 1001, FP32): 1.0}
+    )
+    assert {order(columns, chooser=row_steps.ROWS)[0] for columns in (1016, 1040)} == {"on_chip"}
+    assert {order(columns, chooser=row_steps.ROWS)[0] for columns in (1003, 1023)} == {"unaligned"}
+
+
 def test_what_a_call_does_not_take_is_neither_chosen_nor_compared(records):
     records({("warps", 1000, FP32): 1.0, ("on_chip", 1000, FP32): 2.0})
     chooser = replace(ROWS, suits=_is_no_warps)

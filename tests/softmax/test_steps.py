@@ -129,6 +129,14 @@ def test_a_cluster_takes_single_values_of_rows_that_begin_anywhere(name):
         assert right(step, step.problem(1, 16_385), format)
 
 
+@pytest.mark.parametrize("columns", [3, 53, 197, 614, 2051])
+@pytest.mark.parametrize("name", ["forward", "backward"])
+def test_rows_may_begin_at_any_alignment(name, columns):
+    step = softmax.ladder(name).step("unaligned")
+    for format in step.formats:
+        assert right(step, step.problem(11, columns, hard=format is FP32), format)
+
+
 @pytest.mark.parametrize(
     ("name", "most"), [("forward", {4: 32_768, 8: 65_536, 1: 32_768}), ("backward", {4: 8192, 8: 16_384, 1: 8192})]
 )
