@@ -66,9 +66,13 @@ def specialise_vectors(kernel, dtype, width: int, bounds: int | tuple[int, int],
         Other constants of the kernel.
     """
     bounded = cuda.jit(launch_bounds=bounds, cluster=cluster)(kernel.py_func)
-    if dtype == FP16.dtype:
-        constants["FORMAT"] = FP16.number
-    return specialise(bounded, WIDTH=width, ELEMENT=vector_element(dtype, width), **constants)
+    return specialise(bounded, **element_constants(dtype, width), **constants)
+
+
+def element_constants(dtype, width: int) -> dict:
+    """Return the constants with which a kernel accesses rows of a type by vectors of a width."""
+    constants = {"WIDTH": width, "ELEMENT": vector_element(dtype, width)}
+    return constants | {"FORMAT": FP16.number} if dtype == FP16.dtype else constants
 
 
 def vector_element(dtype, width: int) -> type:
@@ -78,14 +82,21 @@ def vector_element(dtype, width: int) -> type:
     return np.uint32 if width == 8 else np.uint16
 
 
-def specialise_type_and_alignment(kernel, *matrices):
-    """Return a kernel that uses `labkit.parts.fours`, with the `ELEMENT` and `ALIGNED` that fit all matrices."""
-    return _specialise_element(kernel, matrices[0].dtype, all(map(is_aligned_to_fours, matrices)))
+def specialise_type_and_alignment(kernel, *matrices, dtype=None):
+    """Return a kernel that uses `labkit.parts.fours`, with the constants that fit all matrices.
+
+    `dtype` is the type of the caller's arrays, where matrices have their bits.
+    """
+    return _specialise_element(kernel, dtype or matrices[0].dtype, all(map(is_aligned_to_fours, matrices)))
 
 
 @lru_cache(1024)  # kernels; some have a copy per image size
 def _specialise_element(kernel, dtype, aligned):
-    return kernel if aligned and dtype == np.float32 else specialise(kernel, ELEMENT=dtype.type, ALIGNED=aligned)
+    if aligned and dtype == np.float32:
+        return kernel
+    constants = element_constants(dtype, 4)
+    del constants["WIDTH"]
+    return specialise(kernel, ALIGNED=aligned, **constants)
 
 
 @cache

@@ -21,14 +21,15 @@ from math import sqrt
 import numpy as np
 
 from labkit import cuda, specialise
-from labkit.formats import BF16, FP32
+from labkit.formats import BF16, FP16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.batch_backward import SUPPORTED
 from labkit.norm.images import as_planes
 from labkit.parts.sums import block_all_sum2
+from labkit.parts.vector_widths import element_constants
 from labkit.parts.vectors import load, store
 
-FORMATS = FP32, BF16
+FORMATS = FP32, BF16, FP16
 BENCHED = (32, 512, 7, 7), (8, 2048, 7, 7)  # timed sizes
 COMPARED = 32, 512, 7, 7  # the timed size by which steps are compared
 LARGEST = (167, 1, 7, 7), (8192, 1, 1, 1), (128, 1, 8, 8)  # also tested: the most work per thread
@@ -113,5 +114,5 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, f
     numbers = np.uint32(problem.N), np.float32(problem.eps), problem.relu
     arguments = dy, x, weight, bias, mean, variance, dx, dweight, dbias, *numbers
     constants = {"PIXELS": pixels, "PER_THREAD": per_thread}
-    constants |= {"WIDTH": 1, "ELEMENT": format.dtype.type}  # of `load` and `store`
+    constants |= element_constants(format.dtype, 1)
     return [Launch(specialise_once(in_registers, **constants), problem.C, threads, arguments)]

@@ -14,14 +14,13 @@ from labkit.arrays.views import flatten, reshape
 from labkit.arrays.workspace import Workspace
 from labkit.calls.call import run_operation
 from labkit.calls.operation import Operation, Result, call_of
-from labkit.formats import BF16, FP16, FP32, Format
+from labkit.formats import Format
 from labkit.ladder import Launch
-from labkit.norm.interface.channels import DEFAULTS, check_number
+from labkit.norm.interface.channels import DEFAULTS, FORMATS, check_number
 from labkit.norm.interface.choice import choose_step
 from labkit.norm.interface.fill import fill_launch
 from labkit.norm.rows.problem import ARRAYS, Kind, RowForward, RowProblem
 
-FORMATS = FP32, BF16, FP16
 ROW_ARRAYS = "mean", "rstd"
 COLUMN_ARRAYS = "weight", "bias"
 
