@@ -39,7 +39,12 @@ MAX_THREADS = 512  # per block; more if `geometry` gives its threads fewer value
 PIXELS = 49  # per plane
 WARP, MAX_WARPS = 32, 18  # threads per warp, and warps per block
 ONE_WAVE_ONLY = True  # chosen only if all blocks are resident: a second wave would wait for memory again
-specialise_once = lru_cache(128)(specialise)  # copies: one per size of planes
+
+
+@lru_cache(128)  # copies: one per size of planes
+def specialise_once(bounds: tuple[int, int], **constants):
+    """Return the kernel with these constants, bounded by threads per block and blocks per SM."""
+    return specialise(cuda.jit(launch_bounds=bounds)(in_registers.py_func), **constants)
 
 
 @cuda.jit
@@ -51,7 +56,8 @@ def in_registers(dy, x, weight, bias, mean, variance, dx, dweight, dbias, images
     t, threads, c = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(cuda.blockIdx.x)
     channels = np.uint32(cuda.gridDim.x)
     for k in range(PER_THREAD):  # without a branch, in which 16-bit numbers would be converted before the next load
-        image, i = min((t + k * threads) // PIXELS, images - np.uint32(1)), (t + k * threads) % PIXELS
+        element_index = np.uint32(t + k * threads)
+        image, i = min(np.uint32(element_index // PIXELS), np.uint32(images - 1)), np.uint32(element_index % PIXELS)
         load(dy, image * channels + c, i, element)
         dy_reg[k] = element[0]
         load(x, image * channels + c, i, element)
@@ -95,6 +101,12 @@ def geometry(problem, limit: int = MAX_PER_THREAD) -> tuple[int, int]:
     return per_thread, WARP * -(-problem.values // (per_thread * WARP))
 
 
+def blocks_per_sm(channels: int, threads: int, per_thread: int) -> int:
+    """Return the blocks of an SM that make all resident, within its registers: 32 per thread for up to 4 values."""
+    needed = -(-channels // cuda.get_current_device().MULTIPROCESSOR_COUNT)
+    return max(1, min(needed, SM_THREADS * PER_THREAD // (threads * max(PER_THREAD, per_thread))))
+
+
 def register_limit(pixels: int, format) -> int:
     """Return the most values that a thread's registers hold.
 
@@ -115,4 +127,5 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, f
     arguments = dy, x, weight, bias, mean, variance, dx, dweight, dbias, *numbers
     constants = {"PIXELS": pixels, "PER_THREAD": per_thread}
     constants |= element_constants(format.dtype, 1)
-    return [Launch(specialise_once(in_registers, **constants), problem.C, threads, arguments)]
+    kernel = specialise_once((threads, blocks_per_sm(problem.C, threads, per_thread)), **constants)
+    return [Launch(kernel, problem.C, threads, arguments)]
