@@ -6,13 +6,13 @@ from torch import Tensor
 
 from labkit import norm
 from labkit.arrays.operands import shape_text
-from labkit.nn.operators import check_tensor, check_tensors_and_call, float16_to_float32, refuse_second_derivative
+from labkit.nn.operators import check_tensor, check_tensors_and_call, refuse_second_derivative
 
 
 class BatchNorm2d(torch.nn.BatchNorm2d):
     """y = (x - mean) / sqrt(variance + eps) * weight + bias for each channel, as `torch.nn.BatchNorm2d`.
 
-    Images are float32, bfloat16, or float16, which is converted to float32. Statistics are always float32.
+    Images are float32, bfloat16 or float16. Statistics are always float32.
 
     Examples
     --------
@@ -32,14 +32,14 @@ class BatchNorm2d(torch.nn.BatchNorm2d):
         running_mean, running_var = self.running_mean, self.running_var
         if (running_mean is None) != (running_var is None):
             raise ValueError("only one of running_mean and running_var is there: keep both, or set both to None")
-        x = float16_to_float32(input if _is_dense(input) else input.contiguous())
+        x = input if _is_dense(input) else input.contiguous()
         weight, bias = (None if X is None else X.float() for X in (self.weight, self.bias))
         if not self.training and running_mean is not None and running_var is not None:
-            return _inference(x, weight, bias, running_mean.float(), running_var.float(), self.eps).to(input.dtype)
+            return _inference(x, weight, bias, running_mean.float(), running_var.float(), self.eps)
         y, mean, variance = _batch_norm(x, weight, bias, self.eps)
         if self.training and self.track_running_stats and running_mean is not None:
             self._update_running_stats(mean, variance, input.numel() // input.shape[1])
-        return y.to(input.dtype)
+        return y
 
     @torch.no_grad()
     def _update_running_stats(self, mean, variance, values):

@@ -5,14 +5,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from labkit import norm
-from labkit.nn.operators import check_tensor, check_tensors_and_call, float16_to_float32, refuse_second_derivative
+from labkit.nn.operators import check_tensor, check_tensors_and_call, refuse_second_derivative
 from labkit.nn.rows import as_matrix_and_weight
 
 
 class LayerNorm(torch.nn.LayerNorm):
     """y = (x - mean) / sqrt(variance + eps) * weight + bias for each row, as `torch.nn.LayerNorm`.
 
-    Rows are float32, bfloat16, or float16, which is converted to float32. Statistics are always float32.
+    Rows are float32, bfloat16 or float16. Statistics are always float32.
 
     Examples
     --------
@@ -26,9 +26,9 @@ class LayerNorm(torch.nn.LayerNorm):
             return super().forward(input)
         if input.is_cuda and torch.is_autocast_enabled("cuda"):
             input = input.float()
-        x, weight = as_matrix_and_weight(float16_to_float32(input), self.normalized_shape, self.weight)
+        x, weight = as_matrix_and_weight(input, self.normalized_shape, self.weight)
         bias = None if self.bias is None else self.bias.float().reshape(-1)
-        return _layer_norm(x, weight, bias, self.eps)[0].reshape(input.shape).to(input.dtype)
+        return _layer_norm(x, weight, bias, self.eps)[0].reshape(input.shape)
 
 
 @torch.library.custom_op("labkit::layer_norm", mutates_args=())

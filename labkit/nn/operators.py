@@ -38,11 +38,6 @@ def check_tensor(name: str, X) -> None:
         raise TypeError(f"{name} is a {type(X).__name__}, not a tensor: make it one with torch.from_numpy")
 
 
-def float16_to_float32(X: Tensor) -> Tensor:
-    """Return the tensor, converted from float16 to float32: norms have no float16 kernels."""
-    return X.float() if X.dtype == torch.float16 else X
-
-
 def to_autocast_dtype(*tensors: Tensor) -> list[Tensor]:
     """Return the tensors, converted to the type of `torch.autocast` if that is on.
 

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from labkit import norm
-from labkit.nn.operators import check_tensor, check_tensors_and_call, float16_to_float32, refuse_second_derivative
+from labkit.nn.operators import check_tensor, check_tensors_and_call, refuse_second_derivative
 from labkit.nn.rows import as_matrix_and_weight
 
 EPS = torch.finfo(torch.float32).eps  # default: as in torch, of the accumulator's type, not of the rows'
@@ -14,7 +14,7 @@ EPS = torch.finfo(torch.float32).eps  # default: as in torch, of the accumulator
 class RMSNorm(torch.nn.RMSNorm):
     """y = x / sqrt(mean square + eps) * weight for each row, as `torch.nn.RMSNorm`.
 
-    Rows are float32, bfloat16, or float16, which is converted to float32. Statistics are always float32.
+    Rows are float32, bfloat16 or float16. Statistics are always float32.
 
     Examples
     --------
@@ -26,8 +26,8 @@ class RMSNorm(torch.nn.RMSNorm):
         check_tensor("input", input)
         if not input.numel():  # nothing to compute
             return super().forward(input)
-        x, weight = as_matrix_and_weight(float16_to_float32(input), self.normalized_shape, self.weight)
-        return _rms_norm(x, weight, EPS if self.eps is None else self.eps)[0].reshape(input.shape).to(input.dtype)
+        x, weight = as_matrix_and_weight(input, self.normalized_shape, self.weight)
+        return _rms_norm(x, weight, EPS if self.eps is None else self.eps)[0].reshape(input.shape)
 
 
 @torch.library.custom_op("labkit::rms_norm", mutates_args=())

@@ -96,7 +96,7 @@ class BatchBackward(EpsProblem):
         terms = np.abs(g) + np.abs(mean["dbias"]) + np.abs(x_hat * mean["dweight"])
         values["dx"] = scale * (g - mean["dbias"] - x_hat * mean["dweight"])
         bounds["dx"] = np.abs(scale) * (4 * EPS32 * terms + mean_bound["dbias"] + np.abs(x_hat) * mean_bound["dweight"])
-        bounds["dx"] += format.result.rounding * np.abs(values["dx"])
+        bounds["dx"] += format.result.rounding * np.abs(values["dx"]) + format.result.underflow
         return {self.arrays.index(name): ladder.Expected(values[name], bounds[name]) for name in values}
 
     def _normalise(self, x: Float[np.ndarray, "..."], arrays: dict[str, Shaped[np.ndarray, "..."]]):

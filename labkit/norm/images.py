@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float64, Shaped
 
 from labkit import ladder
-from labkit.arrays.views import reshape
+from labkit.arrays.views import as_bits, reshape
 from labkit.formats import FP32, Format
 from labkit.ladder.inputs import normal
 from labkit.ladder.sizes import COUNT_LIMIT, check_sizes
@@ -159,9 +159,15 @@ def as_planes(*images) -> list:
     if planes >= 2 * COUNT_LIMIT:
         limit = 2 * COUNT_LIMIT
         raise ladder.TooLarge(f"images and channels make {planes} planes, and this step counts them below {limit}")
-    return [reshape(X, planes, prod(pixels)) for X in images]
+    return [_as_matrix(X, planes, prod(pixels)) for X in images]
 
 
 def as_pixels(*images) -> list:
     """View images in NHWC as matrices: a row per pixel, a column per channel."""
-    return [reshape(X, prod(X.shape[:3]), X.shape[3]) for X in images]
+    return [_as_matrix(X, prod(X.shape[:3]), X.shape[3]) for X in images]
+
+
+def _as_matrix(X, rows, columns):
+    """View images as a matrix, of bits where they have 16-bit numbers."""
+    X = reshape(X, rows, columns)
+    return X if X.dtype.itemsize > 2 else as_bits(X)

@@ -58,5 +58,6 @@ class BatchInference(EpsProblem):
         )
         centred = (x - mean) * weight / np.sqrt(variance + problem.eps)
         y = centred + bias
-        bound = 8 * EPS32 * (np.abs(centred) + np.abs(bias)) + format.result.rounding * np.abs(y)
+        bound = 8 * EPS32 * (np.abs(centred) + np.abs(bias))
+        bound += format.result.rounding * np.abs(y) + format.result.underflow
         return {ARRAYS.index("y"): problem._apply_relu(y, bound)}

@@ -123,7 +123,7 @@ class BatchForward(ImageProblem):
         y = centred + bias + residual
         bound = 32 * EPS32 * (np.abs(centred) + np.abs(bias) + np.abs(residual))
         bound += problem._per_channel(np.abs(scale) * bounds["mean"])
-        bound += format.result.rounding * np.abs(y)
+        bound += format.result.rounding * np.abs(y) + format.result.underflow
         expected = {name: ladder.Expected(values[name], bounds[name]) for name in values}
         expected["y"] = problem._apply_relu(y, bound)
         return {self.arrays.index(name): result for name, result in expected.items()}

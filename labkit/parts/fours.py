@@ -13,7 +13,7 @@ from labkit import cuda, ptx
 ELEMENT, ALIGNED = np.float32, True
 IS_FLOAT32 = ELEMENT is np.float32
 FORMAT = ptx.BF16
-HALF, LOW = np.uint32(16), np.uint32(0xFFFF)  # bits per bfloat16, and the mask of the lower one in a word
+HALF, LOW = np.uint32(16), np.uint32(0xFFFF)  # bits of a number, and the mask of the lower one in a word
 
 
 @cuda.jit(device=True)
@@ -105,7 +105,7 @@ def store_four_within(X, row, col, a, b, c, d):
 
 @cuda.jit(device=True)
 def unpack_bits(a, b, c, d):
-    """Convert four bfloat16, given as bits, to float32."""
+    """Convert four 16-bit numbers, given as bits, to float32."""
     first, second = ptx.unpack2(np.uint32(a) | np.uint32(b) << HALF, FORMAT)
     third, fourth = ptx.unpack2(np.uint32(c) | np.uint32(d) << HALF, FORMAT)
     return first, second, third, fourth
@@ -113,6 +113,6 @@ def unpack_bits(a, b, c, d):
 
 @cuda.jit(device=True)
 def pack_bits(a, b, c, d):
-    """Round four float32 to bfloat16 and return their bits."""
+    """Round four float32 to 16 bits and return these."""
     low, high = ptx.pack2(a, b, FORMAT), ptx.pack2(c, d, FORMAT)
     return np.uint16(low & LOW), np.uint16(low >> HALF), np.uint16(high & LOW), np.uint16(high >> HALF)

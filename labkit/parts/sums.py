@@ -31,6 +31,16 @@ def warp_all_sum(value):
 
 
 @cuda.jit(device=True)
+def group_all_sum(value, lanes):
+    """Return the sum over each group of `lanes` neighbours in a warp, a power of two, in all of its lanes."""
+    offset = lanes // 2
+    while offset > 0:
+        value += cuda.shfl_xor_sync(0xFFFFFFFF, value, offset)
+        offset //= 2
+    return value
+
+
+@cuda.jit(device=True)
 def block_sum(value, warp_sums):
     """Return the sum over a row of the block, in its thread 0. All threads must call.
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from labkit import cuda, specialise
 from labkit.arrays.addresses import VECTOR_BYTES, address_of, has_aligned_rows, has_c_order
-from labkit.arrays.views import as_words
-from labkit.formats import BF16
+from labkit.arrays.views import as_bits, as_words
+from labkit.formats import FP16
 
 
 def can_load_vectors(*arrays) -> bool:
@@ -26,16 +26,24 @@ def width_up_to_four(*matrices) -> int:
     return 4 if all(map(is_aligned_to_fours, matrices)) else 1
 
 
+def inner_width(*arrays) -> int:
+    """Return the elements per access inside of a row, whose ends need not be aligned: four, if all arrays are."""
+    return 4 if not any(address_of(X) % (4 * arrays[0].dtype.itemsize) for X in arrays) else 1
+
+
 def vector_width(*arrays) -> int:
-    """Return the elements per access of the first matrix: 16 bytes where all rows are aligned to that, else one."""
-    width = VECTOR_BYTES // arrays[0].dtype.itemsize
-    aligned = arrays[0].shape[-1] % width == 0 and not any(address_of(X) % VECTOR_BYTES for X in arrays)
-    return width if aligned else 1
+    """Return the elements per access of the first matrix: 16 bytes if all rows are aligned, else four or one."""
+    if any(address_of(X) % VECTOR_BYTES for X in arrays):
+        return 1
+    widths = VECTOR_BYTES // arrays[0].dtype.itemsize, 4
+    return next((width for width in widths if arrays[0].shape[-1] % width == 0), 1)
 
 
 def word_view(X, width: int):
-    """View a bfloat16 matrix as words of two elements for vectors of `width` > 1; return others as they are."""
-    return as_words(X) if X.dtype == BF16.dtype and width > 1 else X
+    """View a matrix of 16-bit elements as words of two for vectors of eight, else as bits; return float32 as it is."""
+    if X.dtype.itemsize > 2:
+        return X
+    return as_words(X) if width == 8 else as_bits(X)
 
 
 @cache
@@ -58,22 +66,37 @@ def specialise_vectors(kernel, dtype, width: int, bounds: int | tuple[int, int],
         Other constants of the kernel.
     """
     bounded = cuda.jit(launch_bounds=bounds, cluster=cluster)(kernel.py_func)
-    return specialise(bounded, WIDTH=width, ELEMENT=vector_element(dtype, width), **constants)
+    return specialise(bounded, **element_constants(dtype, width), **constants)
+
+
+def element_constants(dtype, width: int) -> dict:
+    """Return the constants with which a kernel accesses rows of a type by vectors of a width."""
+    constants = {"WIDTH": width, "ELEMENT": vector_element(dtype, width)}
+    return constants | {"FORMAT": FP16.number} if dtype == FP16.dtype else constants
 
 
 def vector_element(dtype, width: int) -> type:
-    """Return the element type that kernels see: for eight bfloat16, words of two."""
-    return np.uint32 if dtype == BF16.dtype and width == 8 else dtype.type
+    """Return the element type that kernels see: words of two 16-bit elements for vectors of eight, else their bits."""
+    if dtype.itemsize > 2:
+        return dtype.type
+    return np.uint32 if width == 8 else np.uint16
 
 
-def specialise_type_and_alignment(kernel, *matrices):
-    """Return a kernel that uses `labkit.parts.fours`, with the `ELEMENT` and `ALIGNED` that fit all matrices."""
-    return _specialise_element(kernel, matrices[0].dtype, all(map(is_aligned_to_fours, matrices)))
+def specialise_type_and_alignment(kernel, *matrices, dtype=None):
+    """Return a kernel that uses `labkit.parts.fours`, with the constants that fit all matrices.
+
+    `dtype` is the type of the caller's arrays, where matrices have their bits.
+    """
+    return _specialise_element(kernel, dtype or matrices[0].dtype, all(map(is_aligned_to_fours, matrices)))
 
 
 @lru_cache(1024)  # kernels; some have a copy per image size
 def _specialise_element(kernel, dtype, aligned):
-    return kernel if aligned and dtype == np.float32 else specialise(kernel, ELEMENT=dtype.type, ALIGNED=aligned)
+    if aligned and dtype == np.float32:
+        return kernel
+    constants = element_constants(dtype, 4)
+    del constants["WIDTH"]
+    return specialise(kernel, ALIGNED=aligned, **constants)
 
 
 @cache

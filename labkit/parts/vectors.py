@@ -4,10 +4,12 @@ Constants of the step choose the access. `ELEMENT` and `WIDTH` are the element t
 
     ELEMENT     WIDTH   rows hold                           access
     float32     4       float32                             16 bytes
-    uint32      8       bfloat16, two in a word             16 bytes
-    uint16      4       bits of bfloat16                    8 bytes
+    uint32      8       16-bit numbers, two in a word       16 bytes
+    uint16      4       bits of 16-bit numbers              8 bytes
     float32     1       float32                             4 bytes
-    uint16      1       bits of bfloat16                    2 bytes
+    uint16      1       bits of 16-bit numbers              2 bytes
+
+`FORMAT` is that of 16-bit numbers: `ptx.BF16` or `ptx.FP16`.
 
 `values` is a local array of `WIDTH` float32, or a row of one for several loads at once. Rows, columns and element
 indices count elements of the format, also where words hold two of them.
@@ -21,9 +23,10 @@ from labkit.parts.fours import pack_bits, unpack_bits
 ELEMENT, WIDTH = np.float32, 4
 IS_FLOAT32 = ELEMENT is np.float32
 PACK = 2 if ELEMENT is np.uint32 else 1  # elements per word
+WORDS = WIDTH if IS_FLOAT32 or WIDTH == 1 else WIDTH // 2  # registers per vector that is not converted
 VECTOR_BYTES = WIDTH // PACK * np.dtype(ELEMENT).itemsize
 FORMAT = ptx.BF16
-LOW = np.uint32(0xFFFF)  # mask of the lower bfloat16 in a word
+HALF, LOW = np.uint32(16), np.uint32(0xFFFF)  # bits of a number, and the mask of the lower one in a word
 
 
 @cuda.jit(device=True)
@@ -44,6 +47,23 @@ def load(x, row, i, values):
 def store(y, row, i, values):
     """Store the vector at column i of a row."""
     store_at(y, (row, memory_index(i)), values)
+
+
+@cuda.jit(device=True)
+def load_one(x, row, i):
+    """Return the element at column i of a row as float32, where memory does not hold words."""
+    if IS_FLOAT32:
+        return x[row, i]
+    return ptx.unpack2(np.uint32(x[row, i]), FORMAT)[0]
+
+
+@cuda.jit(device=True)
+def store_one(y, row, i, value):
+    """Store a float32 to the element at column i of a row, where memory does not hold words."""
+    if IS_FLOAT32:
+        y[row, i] = value
+    else:
+        y[row, i] = np.uint16(ptx.pack2(value, value, FORMAT) & LOW)
 
 
 @cuda.jit(device=True)
@@ -128,12 +148,12 @@ def store_float32(matrix, row, i, values):
 
 @cuda.jit(device=True)
 def load_raw(x, row, i, raw):
-    """Load the vector at column i unconverted, into four elements, or one where `WIDTH` is 1.
-
-    Eight bfloat16 then take four registers instead of eight.
-    """
+    """Load the vector at column i of a row unconverted, into `WORDS` elements; two 16-bit numbers share a register."""
     if WIDTH == 1:
         raw[0] = x[row, i]
+    elif WORDS == 2:
+        a, b, c, d = ptx.load4(x, (row, i))
+        raw[0], raw[1] = np.uint32(a) | np.uint32(b) << HALF, np.uint32(c) | np.uint32(d) << HALF
     else:
         raw[0], raw[1], raw[2], raw[3] = ptx.load4(x, (row, memory_index(i)))
 
@@ -151,12 +171,13 @@ def unpack(raw, values):
     elif WIDTH == 8:
         unpack_words(raw[0], raw[1], raw[2], raw[3], values)
     else:
-        values[0], values[1], values[2], values[3] = unpack_bits(raw[0], raw[1], raw[2], raw[3])
+        values[0], values[1] = ptx.unpack2(raw[0], FORMAT)
+        values[2], values[3] = ptx.unpack2(raw[1], FORMAT)
 
 
 @cuda.jit(device=True)
 def unpack_words(a, b, c, d, values):
-    """Convert four words of two bfloat16 each."""
+    """Convert four words of two 16-bit numbers each."""
     values[0], values[1] = ptx.unpack2(a, FORMAT)
     values[2], values[3] = ptx.unpack2(b, FORMAT)
     values[4], values[5] = ptx.unpack2(c, FORMAT)

@@ -14,12 +14,12 @@ from labkit.arrays.views import reshape
 from labkit.arrays.workspace import Workspace
 from labkit.calls.call import run_operation
 from labkit.calls.operation import Operation, Result, call_of
-from labkit.formats import BF16, FP32, Format
+from labkit.formats import BF16, FP16, FP32, Format
 from labkit.ladder import Launch
 from labkit.softmax.problem import Backward, Forward, RowProblem
 from labkit.softmax.row_steps import choose_step
 
-FORMATS = FP32, BF16
+FORMATS = FP32, BF16, FP16
 
 
 class RowOperation(Operation):
@@ -99,8 +99,8 @@ def softmax(
     Parameters
     ----------
     x
-        Array of float32 or bfloat16: on the device (of numba, torch, or with `__cuda_array_interface__`) in C order, or
-        on the host (of NumPy or torch), which is copied to the device.
+        Array of float32, bfloat16 or float16: on the device (of numba, torch, or with `__cuda_array_interface__`) in C
+        order, or on the host (of NumPy or torch), which is copied to the device.
     out
         Output array; it may be x itself. None makes a new array of x's kind.
     format

@@ -10,11 +10,9 @@ The maximum of no values is the least finite float32. Minus infinity would resca
 exp(-inf + inf), a NaN. A row of only minus infinities has a row_sum of 0, and 0 / 0 is the NaN that it becomes.
 """
 
-import math
-
 import numpy as np
 
-from labkit import cuda
+from labkit import cuda, ptx
 from labkit.parts.sums import warp_all_sum
 
 WARP = 32
@@ -24,8 +22,8 @@ LOG2_E = np.float32(1.4426950408889634)
 
 @cuda.jit(device=True)
 def exp(x):
-    """Return exp(x) by exp2, which the hardware has as an instruction."""
-    return math.exp2(x * LOG2_E)
+    """Return exp(x) by exp2, which the hardware has as an instruction; results below 2**-126 become 0."""
+    return ptx.exp2(x * LOG2_E)
 
 
 @cuda.jit(device=True)
@@ -39,6 +37,16 @@ def update_max_and_sum(row_max, row_sum, value):
 def warp_max(value):
     """Return the maximum over the lanes of a warp, in all of them."""
     offset = WARP // 2
+    while offset > 0:
+        value = max(value, cuda.shfl_xor_sync(0xFFFFFFFF, value, offset))
+        offset //= 2
+    return value
+
+
+@cuda.jit(device=True)
+def group_max(value, lanes):
+    """Return the maximum over each group of `lanes` neighbours in a warp, a power of two, in all of its lanes."""
+    offset = lanes // 2
     while offset > 0:
         value = max(value, cuda.shfl_xor_sync(0xFFFFFFFF, value, offset))
         offset //= 2

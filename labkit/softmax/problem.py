@@ -6,6 +6,7 @@ normalizer calculation for softmax, 2018, equations 1 and 3.)
 """
 
 from dataclasses import dataclass, replace
+from math import gcd
 from typing import ClassVar
 
 import numpy as np
@@ -51,6 +52,11 @@ class RowProblem(ladder.Problem):
     def elements(self) -> int:
         """Number of elements of a matrix."""
         return self.rows * self.columns
+
+    @property
+    def row_alignment(self) -> int:
+        """Elements, a power of two up to 8, to a multiple of which every row begins."""
+        return gcd(self.columns, 8)
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -120,8 +126,9 @@ class Forward(RowProblem):
             y = np.exp(-distance)
             y /= y.sum(1, keepdims=True)
             distance = np.where(y > 0, distance, 0)
+            least = LEAST_NORMAL + format.result.underflow
             error = EPS32 * (16 + np.sqrt(self.columns) / 8 + 2 * distance + 2 * (y * distance).sum(1, keepdims=True))
-            return {1: ladder.Expected(y, y * (error + format.result.rounding) + LEAST_NORMAL)}  # operand 1 is y
+            return {1: ladder.Expected(y, y * (error + format.result.rounding) + least)}  # operand 1 is y
 
 
 class Backward(RowProblem):
@@ -157,4 +164,5 @@ class Backward(RowProblem):
         with np.errstate(invalid="ignore"):
             dx = y * (dy - (y * dy).sum(1, keepdims=True))
             bound = EPS32 * (8 + np.sqrt(self.columns) / 8) * y * (np.abs(dy) + np.abs(y * dy).sum(1, keepdims=True))
-            return {2: ladder.Expected(dx, bound + format.result.rounding * np.abs(dx) + LEAST_NORMAL)}  # 2: dx
+            bound += format.result.rounding * np.abs(dx) + LEAST_NORMAL + format.result.underflow
+            return {2: ladder.Expected(dx, bound)}  # 2: dx

@@ -5,7 +5,7 @@ from labkit.calls.choice import ChosenStep, StepChooser
 from labkit.formats import Format
 from labkit.softmax.problem import RowProblem
 
-ROWS = StepChooser("softmax", sizes=(("columns", 1),))  # times recorded for rows of about this width count
+ROWS = StepChooser("softmax", sizes=(("columns", 1), ("row_alignment", 1), ("rows", 1 / 8)))  # of recorded times
 
 
 def choose_step(arrays: tuple, problem: RowProblem, format: Format, workspace: Workspace) -> ChosenStep:

@@ -169,14 +169,14 @@ def order(columns=1000, format=FP32, chooser=ROWS):
     return [step.slug for step in chooser.ranked(softmax.Forward(64, columns), format)]
 
 
-LATER_FIRST = ["clusters", "warps", "on_chip", "online", "three_reads"]
+LATER_FIRST = ["lanes", "clusters", "unaligned", "warps", "on_chip", "online", "three_reads"]
 
 
 def test_what_was_recorded_comes_before_what_was_not_which_follows_the_ladder_from_its_end(records):
     records({})
     assert order() == LATER_FIRST
     records({("three_reads", 1000, FP32): 1.0, ("on_chip", 1000, FP32): 2.0})
-    assert order() == ["three_reads", "on_chip", "clusters", "warps", "online"]
+    assert order() == ["three_reads", "on_chip", "lanes", "clusters", "unaligned", "warps", "online"]
 
 
 def test_the_recorded_problem_itself_decides_whatever_its_neighbours_say(records):
@@ -231,10 +231,19 @@ def test_a_record_of_another_size_of_elements_counts_less(records):
     assert order(512)[0] == "on_chip"
 
 
+def test_rows_of_an_odd_width_go_by_records_of_odd_widths(records):
+    records(
+        {("on_chip", 1024, FP32): 1.0, ("unaligned", 1024, FP32): 2.0, ("on_chip", 1001, FP32): 2.0}
+        | {("unaligned", 1001, FP32): 1.0}
+    )
+    assert {order(columns, chooser=row_steps.ROWS)[0] for columns in (1016, 1040)} == {"on_chip"}
+    assert {order(columns, chooser=row_steps.ROWS)[0] for columns in (1003, 1023)} == {"unaligned"}
+
+
 def test_what_a_call_does_not_take_is_neither_chosen_nor_compared(records):
     records({("warps", 1000, FP32): 1.0, ("on_chip", 1000, FP32): 2.0})
     chooser = replace(ROWS, suits=_is_no_warps)
-    assert order(chooser=chooser) == ["clusters", "on_chip", "online", "three_reads"]  # on_chip beside nothing
+    assert order(chooser=chooser) == [slug for slug in LATER_FIRST if slug != "warps"]  # on_chip beside nothing
 
 
 def _is_no_warps(step, problem):
@@ -289,7 +298,7 @@ def test_a_gpu_of_another_capability_goes_by_the_ladder_and_what_it_has_instruct
     gpu(monkeypatch, "NVIDIA B200", (10, 0))
     assert order(8192) == LATER_FIRST
     gpu(monkeypatch, "NVIDIA A100-SXM4-80GB", (8, 0))
-    assert order(8192) == LATER_FIRST[1:]  # no clusters
+    assert order(8192) == [slug for slug in LATER_FIRST if slug not in ("clusters", "unaligned")]
     assert choice.recorded_ms(ladder("softmax", "forward").step("warps"), softmax.Forward(262144, 256), FP32) is None
 
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from sampling import WHOLE
 
 from labkit import cuda, norm
-from labkit.formats import BF16, FP32
+from labkit.arrays.workspace import CountingWorkspace
+from labkit.formats import BF16, FP16, FP32
 from labkit.ladder import TooLarge
 from norm.gpus import give_sms
 
@@ -155,13 +156,54 @@ def test_a_row_has_no_more_blocks_than_it_takes(columns, blocks):
     assert norm.ladder("rows").step("clusters").geometry(columns, 4)[0] == blocks
 
 
+@pytest.mark.parametrize("format", [FP32, BF16, FP16], ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("columns", [3, 53, 197, 614, 2051])
+@pytest.mark.parametrize("path", ["rows/unaligned", "rows_backward/wide"])
+@pytest.mark.sample(8)
+def test_rows_may_begin_at_any_alignment(path, columns, kind, format):
+    """Where all matrices begin at a vector, and where none does."""
+    name, slug = path.split("/")
+    step = norm.ladder(name).step(slug)
+    problem = step.problem(11, columns, kind, hard=format is FP32 and columns > 8)
+    assert right(step, problem, format)
+    before = tuple(one_element_further(X) if np.ndim(X) == 2 else X for X in problem.operands(format))
+    assert problem.is_right(before, step.simulate(*before, format=format).operands, format)
+
+
+def one_element_further(X):
+    """A copy that begins one element after a multiple of 16 bytes."""
+    begin = 16 // X.itemsize
+    memory = np.empty(X.size + 2 * begin, X.dtype)
+    begin = -(memory.ctypes.data // X.itemsize) % begin + 1
+    memory[begin : begin + X.size] = X.ravel()
+    return memory[begin : begin + X.size].reshape(X.shape)
+
+
+@pytest.mark.parametrize(("rows", "kernels"), [(7, 2), (40, 3)])
+def test_few_rows_need_no_merge_of_partial_sums(rows, kernels):
+    step = norm.ladder("rows_backward").step("wide")
+    problem = norm.RowBackward(rows, 4096)
+    assert len(step.launches(*problem.operands(), workspace=CountingWorkspace())) == kernels
+    assert right(step, problem)
+
+
+@pytest.mark.parametrize(("rows", "sms", "at_once"), [(8, 132, 1), (64, 132, 4), (512, 132, 4), (64, 16, 4)])
+def test_a_cluster_takes_more_rows_only_if_all_sms_have_work(rows, sms, at_once, monkeypatch):
+    give_sms(monkeypatch, sms)
+    step = norm.ladder("rows").step("clusters")
+    assert step.rows_per_cluster(norm.RowForward(rows, 131_072), 8, BF16.itemsize, 8) == at_once
+
+
 def test_rows_that_a_step_cannot_keep_are_refused():
     for name, slug, columns, why in (
         ("rows", "warps", 1025, "a row has 1025 values, and a warp keeps 1024 in registers: choose another step"),
+        ("rows", "lanes", 513, "a row has 513 values, and 16 lanes keep 512 in registers"),
         ("rows", "on_chip", 32769, "a row has 32769 values, and a block keeps 32768 in registers"),
         ("rows", "overlapped", 57345, "a row has 57345 values, and a block keeps 57344 in shared memory"),
         ("rows", "clusters", 131_073, "a row has 131073 values, and a cluster keeps 131072"),
         ("rows_backward", "warps", 513, "a row has 513 values, and a warp keeps 512 in registers"),
+        ("rows_backward", "lanes", 513, "a row has 513 values, and 32 lanes keep 512 in registers"),
         ("rows_backward", "one_read", 8193, "a row has 8193 values, and a block keeps 8192 in registers"),
         ("rows_backward", "clusters", 65537, "a row has 65537 values, and a cluster keeps 65536"),
     ):
@@ -175,7 +217,7 @@ def test_rows_that_a_step_cannot_keep_are_refused():
 
 def problems(step):
     """Random small problems that a step takes: any number of columns, and sometimes many rows."""
-    most = {"warps": 500}.get(step.slug, 2500)
+    most = {"warps": 500, "lanes": 500}.get(step.slug, 2500)
 
     @st.composite
     def drawn(draw):

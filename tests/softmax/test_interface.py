@@ -13,7 +13,7 @@ from sampling import WHOLE
 from labkit import cuda, softmax
 from labkit.arrays.workspace import CountingWorkspace, Workspace
 from labkit.calls.call import forget
-from labkit.formats import BF16, FP32
+from labkit.formats import BF16, FP16, FP32
 from labkit.softmax.row_steps import choose_step
 
 pytestmark = pytest.mark.filterwarnings("error::labkit.cuda.FindingWarning")
@@ -30,7 +30,7 @@ def as_a_new_process():
     forget()
 
 
-@pytest.mark.parametrize("format", [FP32, BF16], ids=str)
+@pytest.mark.parametrize("format", [FP32, BF16, FP16], ids=str)
 @pytest.mark.parametrize("of", PROBLEMS)
 def test_rows_are_right_on_random_problems(of, format):
     @SETTINGS
@@ -64,7 +64,7 @@ def test_rows_lie_along_the_last_axis():
 
 
 @pytest.mark.parametrize("of", PROBLEMS)
-@pytest.mark.parametrize("format", [FP32, BF16], ids=str)
+@pytest.mark.parametrize("format", [FP32, BF16, FP16], ids=str)
 @pytest.mark.parametrize("columns", [1, 512, 513, 8191, 8192, 8193, 16_384, 16_385, 65_536, 131_071, 131_072])
 def test_a_step_takes_the_rows_that_it_is_chosen_for(of, columns, format):
     problem = of(1, columns)
@@ -92,7 +92,7 @@ def test_a_gpu_without_clusters_reads_wide_rows_again(of, name, monkeypatch):
     )
     monkeypatch.setattr(cuda, "get_current_device", lambda: older)
     asked = CALLS[of].operation
-    for columns, format, kernel in ((60_000, FP32, name), (256, BF16, "warps"), (60_000, BF16, None)):
+    for columns, format, kernel in ((60_000, FP32, name), (256, BF16, "lanes"), (60_000, BF16, None)):
         arrays = map(cuda.to_device, of(2, columns).operands(format)[:-1])
         given = dict(zip(ARRAYS[of], arrays, strict=True))
         if kernel:
@@ -122,7 +122,7 @@ REFUSED = {
     "nothing": (lambda: softmax.softmax(None), "x is None: give an array"),
     "a number": (lambda: softmax.softmax(np.array(1, np.float32)), "x is a number: give an array of rows"),
     "no columns": (lambda: softmax.softmax(X[:, :0]), "columns is 0, but it must be at least 1"),
-    "float64": (lambda: softmax.softmax(X.astype(float)), "x holds float64: give float32 or bfloat16"),
+    "float64": (lambda: softmax.softmax(X.astype(float)), "x holds float64: give float32 or bfloat16 or float16"),
     "another shape": (lambda: softmax.softmax(X, out=X[:2].copy()), "out is 2 x 4, but 3 x 4 beside x: change it"),
     "another type": (
         lambda: softmax.softmax_backward(X, X.astype(float)),

@@ -129,6 +129,14 @@ def test_a_cluster_takes_single_values_of_rows_that_begin_anywhere(name):
         assert right(step, step.problem(1, 16_385), format)
 
 
+@pytest.mark.parametrize("columns", [3, 53, 197, 614, 2051])
+@pytest.mark.parametrize("name", ["forward", "backward"])
+def test_rows_may_begin_at_any_alignment(name, columns):
+    step = softmax.ladder(name).step("unaligned")
+    for format in step.formats:
+        assert right(step, step.problem(11, columns, hard=format is FP32), format)
+
+
 @pytest.mark.parametrize(
     ("name", "most"), [("forward", {4: 32_768, 8: 65_536, 1: 32_768}), ("backward", {4: 8192, 8: 16_384, 1: 8192})]
 )
@@ -147,6 +155,7 @@ def test_rows_that_a_step_cannot_keep_are_refused():
         ("forward", "on_chip", 32_769, "a row has 32769 values, and a block keeps 32768 in registers"),
         ("forward", "warps", 1025, "a row has 1025 values, and a warp keeps 1024 in registers: choose another step"),
         ("forward", "clusters", 262_148, "a row has 262148 values, and a cluster keeps 262144"),
+        ("forward", "lanes", 513, "a row has 513 values, and 16 lanes keep 512 in registers"),
         ("backward", "on_chip", 16_385, "a row has 16385 values, and a block keeps 16384 in registers"),
         ("backward", "warps", 513, "a row has 513 values, and a warp keeps 512 in registers"),
         ("backward", "clusters", 131_076, "a row has 131076 values, and a cluster keeps 131072"),
@@ -230,7 +239,7 @@ def test_a_block_that_forgets_its_barrier_is_told():
 
 def problems(step):
     """Random small problems that a step takes: any number of columns, and sometimes many rows."""
-    most = {"warps": 500}.get(step.slug, 2500)
+    most = {"warps": 500, "lanes": 500}.get(step.slug, 2500)
 
     @st.composite
     def drawn(draw):

@@ -43,6 +43,8 @@ class Format(ABC):
         Largest relative truncation of a number by tensor cores before they multiply it.
     sum_loss
         Largest relative truncation of a product by tensor cores when they accumulate it.
+    underflow
+        Largest rounding error of a number that is too small for all fraction bits, where results are often so small.
     block_scales
         Rules that scale blocks of its numbers (`BlockScales`), by their names.
     """
@@ -58,6 +60,7 @@ class Format(ABC):
     result: "Format" = field(default=None, repr=False)  # type: ignore[assignment]
     operand_loss: float = 0.0
     sum_loss: float = 0.0
+    underflow: float = 0.0
     block_scales: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     accumulator_dtype: ClassVar[np.dtype] = np.dtype(np.float32)  # of tensor cores

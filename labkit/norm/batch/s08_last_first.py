@@ -21,7 +21,7 @@ from math import sqrt
 import numpy as np
 
 from labkit import cuda
-from labkit.formats import BF16, FP32
+from labkit.formats import BF16, FP16, FP32
 from labkit.ladder import Launch
 from labkit.norm.batch import SUPPORTED
 from labkit.norm.images import as_planes
@@ -30,7 +30,7 @@ from labkit.parts.moments import MOMENT_FIELDS, block_moments, merge_moments
 from labkit.parts.sums import is_last_block
 from labkit.parts.vector_widths import specialise_type_and_alignment
 
-FORMATS = FP32, BF16
+FORMATS = FP32, BF16, FP16
 WARP, WARPS = 32, 8  # threads per warp, and warps per block
 LOADS = 4  # 16-byte loads in flight per thread
 STRIDE = 4 * WARP  # pixels per load of a warp
@@ -132,6 +132,16 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     sum_args = x, *statistics, np.uint32(problem.N), np.float32(problem.batch_weight)
     y_args = x, mean, variance, weight, bias, y, np.uint32(problem.C), np.float32(problem.eps), problem.relu
     return [
-        Launch(specialise_type_and_alignment(channel_statistics, x), (problem.C, blocks), WARP * WARPS, sum_args),
-        Launch(specialise_type_and_alignment(last_first, x, y), -(-pieces // WARPS), WARP * WARPS, y_args),
+        Launch(
+            specialise_type_and_alignment(channel_statistics, x, dtype=format.dtype),
+            (problem.C, blocks),
+            WARP * WARPS,
+            sum_args,
+        ),
+        Launch(
+            specialise_type_and_alignment(last_first, x, y, dtype=format.dtype),
+            -(-pieces // WARPS),
+            WARP * WARPS,
+            y_args,
+        ),
     ]

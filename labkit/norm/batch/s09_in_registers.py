@@ -21,7 +21,7 @@ from math import sqrt
 import numpy as np
 
 from labkit import cuda, specialise
-from labkit.formats import BF16, FP32
+from labkit.formats import BF16, FP16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.batch import SUPPORTED
 from labkit.norm.images import as_planes
@@ -29,7 +29,7 @@ from labkit.parts.fours import load_row_four, store_row_four
 from labkit.parts.sums import block_all_sums
 from labkit.parts.vector_widths import specialise_type_and_alignment
 
-FORMATS = FP32, BF16
+FORMATS = FP32, BF16, FP16
 BENCHED = ((32, 512, 7, 7),)  # timed sizes
 COMPARED = 32, 512, 7, 7  # the timed size by which steps are compared
 LARGEST = (630, 1, 7, 7), (512, 1, 8, 8)  # also tested: the most work per thread
@@ -114,5 +114,7 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     vectors, per_thread, threads = geometry(problem)
     numbers = np.uint32(problem.N), np.float32(problem.eps), np.float32(problem.batch_weight), problem.relu
     arguments = x, weight, bias, y, mean, variance, running_mean, running_variance, *numbers
-    kernel = specialise_type_and_alignment(specialise_once(in_registers, VECTORS=vectors, PER_THREAD=per_thread), x, y)
+    kernel = specialise_type_and_alignment(
+        specialise_once(in_registers, VECTORS=vectors, PER_THREAD=per_thread), x, y, dtype=format.dtype
+    )
     return [Launch(kernel, problem.C, threads, arguments)]

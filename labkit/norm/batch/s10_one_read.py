@@ -25,7 +25,7 @@ from math import sqrt
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.formats import BF16, FP32
+from labkit.formats import BF16, FP16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.batch import SUPPORTED
 from labkit.norm.images import as_planes
@@ -33,7 +33,7 @@ from labkit.parts.moments import MOMENT_FIELDS, block_moments, merge_moments
 from labkit.parts.vector_widths import specialise_vectors, width_up_to_four
 from labkit.parts.vectors import copy_async, load_shared, store
 
-FORMATS = FP32, BF16
+FORMATS = FP32, BF16, FP16
 CLUSTER = 8  # blocks per channel
 CLUSTER_SIZES = 1, 2, 4, 8
 WIDTH = 4  # neighbours per vector

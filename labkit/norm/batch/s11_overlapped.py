@@ -26,13 +26,15 @@ from typing import NamedTuple
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.formats import BF16, FP32
+from labkit.arrays.addresses import VECTOR_BYTES
+from labkit.formats import BF16, FP16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.batch import SUPPORTED
 from labkit.norm.pieces import normalise_piece, piece_moments, tma_rows
 from labkit.parts.moments import MOMENT_FIELDS, merge_moments, warp_moments
+from labkit.parts.vector_widths import element_constants
 
-FORMATS = FP32, BF16
+FORMATS = FP32, BF16, FP16
 EXAMPLES = (  # tested sizes: N, C, H, W, relu, layout, momentum, batches, eps, hard
     (1, 1, 4, 8),
     (3, 5, 8, 8, False, "NCHW", None, 3, 0.1),
@@ -54,7 +56,7 @@ ELEMENT = np.float32  # type in memory; uint32 for two bfloat16
 CLUSTER_SIZES = 1, 2, 4, 8
 MAX_ROWS = 104
 MAX_PIECES, MAX_BLOCKS_PER_SM = 32, 4  # pieces per block
-FREE_PIECES = {FP32: 24, BF16: 28}  # larger blocks need launch bounds, to have 80 or 72 registers per thread
+FREE_PIECES = {FP32: 24, BF16: 28, FP16: 28}  # larger blocks need launch bounds, to have 80 or 72 registers per thread
 HALF_BYTES, MAX_BYTES = 106 * 1024, 212 * 1024  # per block, for two or one per SM
 FULL_MASK = 0xFFFFFFFF
 
@@ -222,7 +224,6 @@ def specialise_for(kernel, geom: Geometry, format):
     """Return the kernel's copy for a geometry and a format."""
     constants = {"CLUSTER": geom.blocks, "PIECES": geom.pieces, "SMEM_ROWS": geom.smem_rows}
     constants |= {"BOX_IMAGES": geom.box_images, "BOX_ROWS": geom.box_rows}
-    if format is BF16:
-        constants |= {"ELEMENT": np.uint32, "WIDTH": 8}
+    constants |= element_constants(format.dtype, VECTOR_BYTES // format.itemsize)
     bounds = LANES * geom.pieces if geom.pieces > FREE_PIECES[format] else None
     return specialise(cuda.jit(cluster=geom.blocks, launch_bounds=bounds)(kernel.py_func), **constants)

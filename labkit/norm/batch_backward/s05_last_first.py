@@ -19,7 +19,7 @@ from math import sqrt
 import numpy as np
 
 from labkit import cuda
-from labkit.formats import BF16, FP32
+from labkit.formats import BF16, FP16, FP32
 from labkit.ladder import Launch
 from labkit.norm.batch_backward import SUPPORTED
 from labkit.norm.images import as_planes
@@ -27,7 +27,7 @@ from labkit.parts.fours import load_row_four, store_row_four
 from labkit.parts.sums import block_sum, is_last_block
 from labkit.parts.vector_widths import specialise_type_and_alignment
 
-FORMATS = FP32, BF16
+FORMATS = FP32, BF16, FP16
 WARP, WARPS = 32, 8  # threads per warp, and warps per block
 LOADS = 2  # 16-byte loads in flight per thread and array
 STRIDE = 4 * WARP  # pixels per load of a warp
@@ -122,6 +122,16 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, w
     sum_args = *inputs, dweight, dbias, *statistics, np.uint32(problem.N), eps, problem.relu
     dx_args = *inputs, dx, dweight, dbias, np.uint32(problem.C), values, eps, problem.relu
     return [
-        Launch(specialise_type_and_alignment(channel_sums, dy, x), (problem.C, blocks), WARP * WARPS, sum_args),
-        Launch(specialise_type_and_alignment(last_first, dy, x, dx), -(-pieces // WARPS), WARP * WARPS, dx_args),
+        Launch(
+            specialise_type_and_alignment(channel_sums, dy, x, dtype=format.dtype),
+            (problem.C, blocks),
+            WARP * WARPS,
+            sum_args,
+        ),
+        Launch(
+            specialise_type_and_alignment(last_first, dy, x, dx, dtype=format.dtype),
+            -(-pieces // WARPS),
+            WARP * WARPS,
+            dx_args,
+        ),
     ]

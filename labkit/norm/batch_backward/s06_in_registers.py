@@ -21,23 +21,30 @@ from math import sqrt
 import numpy as np
 
 from labkit import cuda, specialise
-from labkit.formats import BF16, FP32
+from labkit.formats import BF16, FP16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.batch_backward import SUPPORTED
 from labkit.norm.images import as_planes
 from labkit.parts.sums import block_all_sum2
+from labkit.parts.vector_widths import element_constants
 from labkit.parts.vectors import load, store
 
-FORMATS = FP32, BF16
-BENCHED = ((32, 512, 7, 7),)  # timed sizes
+FORMATS = FP32, BF16, FP16
+BENCHED = (32, 512, 7, 7), (8, 2048, 7, 7)  # timed sizes
 COMPARED = 32, 512, 7, 7  # the timed size by which steps are compared
 LARGEST = (167, 1, 7, 7), (8192, 1, 1, 1), (128, 1, 8, 8)  # also tested: the most work per thread
 PER_THREAD, MAX_PER_THREAD = 4, 16  # values per thread and array
+SM_THREADS = 2048  # that an SM holds at a time, with up to 4 values each
 MAX_THREADS = 512  # per block; more if `geometry` gives its threads fewer values
 PIXELS = 49  # per plane
 WARP, MAX_WARPS = 32, 18  # threads per warp, and warps per block
 ONE_WAVE_ONLY = True  # chosen only if all blocks are resident: a second wave would wait for memory again
-specialise_once = lru_cache(128)(specialise)  # copies: one per size of planes
+
+
+@lru_cache(128)  # copies: one per size of planes
+def specialise_once(bounds: tuple[int, int], **constants):
+    """Return the kernel with these constants, bounded by threads per block and blocks per SM."""
+    return specialise(cuda.jit(launch_bounds=bounds)(in_registers.py_func), **constants)
 
 
 @cuda.jit
@@ -48,14 +55,13 @@ def in_registers(dy, x, weight, bias, mean, variance, dx, dweight, dbias, images
     warp_partials = cuda.shared.array((2, MAX_WARPS), np.float32)
     t, threads, c = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(cuda.blockIdx.x)
     channels = np.uint32(cuda.gridDim.x)
-    for k in range(PER_THREAD):
-        image, i = (t + k * threads) // PIXELS, (t + k * threads) % PIXELS
-        dy_reg[k] = x_reg[k] = np.float32(0)
-        if image < images:
-            load(dy, image * channels + c, i, element)
-            dy_reg[k] = element[0]
-            load(x, image * channels + c, i, element)
-            x_reg[k] = element[0]
+    for k in range(PER_THREAD):  # without a branch, in which 16-bit numbers would be converted before the next load
+        element_index = np.uint32(t + k * threads)
+        image, i = min(np.uint32(element_index // PIXELS), np.uint32(images - 1)), np.uint32(element_index % PIXELS)
+        load(dy, image * channels + c, i, element)
+        dy_reg[k] = element[0]
+        load(x, image * channels + c, i, element)
+        x_reg[k] = element[0]
 
     centre, shift, root = mean[c], bias[c], sqrt(variance[c] + eps)
     scale = weight[c] / root
@@ -82,12 +88,23 @@ def in_registers(dy, x, weight, bias, mean, variance, dx, dweight, dbias, images
 
 
 def geometry(problem, limit: int = MAX_PER_THREAD) -> tuple[int, int]:
-    """Return values per thread, within a limit, and threads per block; raise TooLarge if a channel does not fit."""
-    per_thread = -(-problem.values // MAX_THREADS)
-    if per_thread > MAX_PER_THREAD:
+    """Return values per thread, within a limit, and threads per block; raise TooLarge if a channel does not fit.
+
+    Many channels have blocks of fewer threads with more values, so that all blocks are resident.
+    """
+    resident_warps = SM_THREADS * cuda.get_current_device().MULTIPROCESSOR_COUNT // (WARP * problem.C)  # per block
+    threads = min(MAX_THREADS, WARP * max(1, resident_warps))
+    per_thread = -(-problem.values // threads)
+    if problem.values > MAX_THREADS * MAX_PER_THREAD:
         raise TooLarge(f"a channel has {problem.values} values, and a block keeps {MAX_THREADS * MAX_PER_THREAD}")
     per_thread = min(per_thread, limit)
     return per_thread, WARP * -(-problem.values // (per_thread * WARP))
+
+
+def blocks_per_sm(channels: int, threads: int, per_thread: int) -> int:
+    """Return the blocks of an SM that make all resident, within its registers: 32 per thread for up to 4 values."""
+    needed = -(-channels // cuda.get_current_device().MULTIPROCESSOR_COUNT)
+    return max(1, min(needed, SM_THREADS * PER_THREAD // (threads * max(PER_THREAD, per_thread))))
 
 
 def register_limit(pixels: int, format) -> int:
@@ -109,5 +126,6 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, f
     numbers = np.uint32(problem.N), np.float32(problem.eps), problem.relu
     arguments = dy, x, weight, bias, mean, variance, dx, dweight, dbias, *numbers
     constants = {"PIXELS": pixels, "PER_THREAD": per_thread}
-    constants |= {"WIDTH": 1, "ELEMENT": format.dtype.type}  # of `load` and `store`
-    return [Launch(specialise_once(in_registers, **constants), problem.C, threads, arguments)]
+    constants |= element_constants(format.dtype, 1)
+    kernel = specialise_once((threads, blocks_per_sm(problem.C, threads, per_thread)), **constants)
+    return [Launch(kernel, problem.C, threads, arguments)]

@@ -22,7 +22,7 @@ from math import sqrt
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.formats import BF16, FP32
+from labkit.formats import BF16, FP16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.batch_backward import SUPPORTED
 from labkit.norm.images import as_planes
@@ -30,8 +30,8 @@ from labkit.parts.sums import warp_sum
 from labkit.parts.vector_widths import specialise_vectors, width_up_to_four
 from labkit.parts.vectors import copy_async, load_shared, store
 
-FORMATS = FP32, BF16
-BENCHED = (64, 256, 56, 56), (32, 512, 7, 7)  # timed sizes
+FORMATS = FP32, BF16, FP16
+BENCHED = (64, 256, 56, 56), (32, 512, 7, 7), (8, 2048, 7, 7)  # timed sizes
 CLUSTER = 8  # blocks per channel
 CLUSTER_SIZES = 1, 2, 4, 8
 WIDTH = 4  # neighbours per vector

@@ -25,7 +25,7 @@ from math import sqrt
 import numpy as np
 
 from labkit import cuda, ptx
-from labkit.formats import BF16, FP32
+from labkit.formats import BF16, FP16, FP32
 from labkit.ladder import Launch
 from labkit.norm.batch_backward import SUPPORTED
 from labkit.norm.images import as_planes
@@ -33,7 +33,7 @@ from labkit.parts.sums import warp_sum
 from labkit.parts.vector_widths import specialise_vectors, width_up_to_four
 from labkit.parts.vectors import copy_async, load, load_shared, store
 
-FORMATS = FP32, BF16
+FORMATS = FP32, BF16, FP16
 CLUSTER = 8  # blocks per channel
 CLUSTER_SIZES = 1, 2, 4, 8
 WIDTH = 4  # neighbours per vector

@@ -1,10 +1,10 @@
 """Batch norm in training, with ReLU, of images in NHWC: ever fewer passes over memory, one idea per step."""
 
-from labkit.formats import BF16, FP32
+from labkit.formats import BF16, FP16, FP32
 from labkit.norm.problem import BatchForward
 
 PROBLEM = BatchForward
-FORMATS = FP32, BF16
+FORMATS = FP32, BF16, FP16
 # tested sizes: N, C, H, W, relu, layout, momentum, batches, eps, hard
 EXAMPLES = (1, 1, 1, 2, True, "NHWC"), (3, 5, 4, 6, True, "NHWC"), (2, 36, 7, 7, False, "NHWC", None, 3, 0.1)
 EXAMPLES += (35, 140, 3, 14, True, "NHWC"), (6, 3, 20, 10, True, "NHWC", 0.1, 0, 1e-5, True)

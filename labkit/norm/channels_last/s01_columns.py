@@ -177,6 +177,11 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     sum_args = x, *statistics, np.uint32(row_threads), np.float32(problem.batch_weight)
     y_args = x, mean, variance, weight, bias, y, np.uint32(row_threads), np.float32(problem.eps), problem.relu
     return [
-        Launch(specialise_type_and_alignment(columns, x), (row_blocks, column_blocks), THREADS, sum_args),
-        Launch(specialise_type_and_alignment(fused, x, y), (rows, row_blocks), THREADS, y_args),
+        Launch(
+            specialise_type_and_alignment(columns, x, dtype=format.dtype),
+            (row_blocks, column_blocks),
+            THREADS,
+            sum_args,
+        ),
+        Launch(specialise_type_and_alignment(fused, x, y, dtype=format.dtype), (rows, row_blocks), THREADS, y_args),
     ]

@@ -26,15 +26,17 @@ from typing import NamedTuple
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.formats import BF16, FP32
+from labkit.arrays.addresses import VECTOR_BYTES
+from labkit.formats import BF16, FP16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.channels_last import SUPPORTED
 from labkit.norm.pieces import normalise, tma_rows
 from labkit.parts.grid_barrier import sync_blocks
 from labkit.parts.moments import merge_moments, warp_moments
+from labkit.parts.vector_widths import element_constants
 from labkit.parts.vectors import load_at, store_at
 
-FORMATS = FP32, BF16
+FORMATS = FP32, BF16, FP16
 EXAMPLES = (  # tested sizes: N, C, H, W, relu, layout, momentum, batches, eps, hard
     (2, 8, 3, 5, True, "NHWC"),
     (3, 16, 8, 9, False, "NHWC", None, 3, 0.1),
@@ -267,6 +269,5 @@ def specialise_for(kernel, geom: Geometry, format):
         "GROUPS": geom.groups,
     }
     constants["BLOCKS_PER_LANE"] = -(-geom.blocks // LANES)
-    if format is BF16:
-        constants |= {"WIDTH": 8, "ELEMENT": np.uint32}
+    constants |= element_constants(format.dtype, VECTOR_BYTES // format.itemsize)
     return specialise(kernel, **constants)

@@ -21,7 +21,7 @@ from math import sqrt
 import numpy as np
 
 from labkit import cuda, specialise
-from labkit.formats import BF16, FP32
+from labkit.formats import BF16, FP16, FP32
 from labkit.ladder import Launch, TooLarge
 from labkit.norm.channels_last import SUPPORTED
 from labkit.norm.images import as_pixels
@@ -29,7 +29,7 @@ from labkit.parts.fours import load_row_four, store_row_four
 from labkit.parts.sums import block_all_sums
 from labkit.parts.vector_widths import specialise_type_and_alignment
 
-FORMATS = FP32, BF16
+FORMATS = FP32, BF16, FP16
 BENCHED = ((32, 512, 7, 7, True, "NHWC"),)  # timed sizes
 COMPARED = 32, 512, 7, 7, True, "NHWC"  # the timed size by which steps are compared
 LARGEST = (128, 4, 8, 8, True, "NHWC"), (128, 5, 8, 8, True, "NHWC")  # also tested: the most work per thread
@@ -116,5 +116,7 @@ def launches(x, weight, bias, y, mean, variance, running_mean, running_variance,
     per_thread, threads = geometry(problem)
     numbers = np.float32(problem.eps), np.float32(problem.batch_weight), problem.relu
     arguments = x, weight, bias, y, mean, variance, running_mean, running_variance, *numbers
-    kernel = specialise_type_and_alignment(specialise_once(in_registers, PER_THREAD=per_thread), x, y)
+    kernel = specialise_type_and_alignment(
+        specialise_once(in_registers, PER_THREAD=per_thread), x, y, dtype=format.dtype
+    )
     return [Launch(kernel, -(-problem.C // WIDTH), threads, arguments)]

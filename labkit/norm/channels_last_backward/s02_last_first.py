@@ -157,6 +157,16 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, w
     sum_args = *inputs, dweight, dbias, *scratch, np.uint32(row_threads), eps, problem.relu
     arguments = *inputs, dx, dweight, dbias, np.uint32(row_threads), values, eps, problem.relu
     return [
-        Launch(specialise_type_and_alignment(columns, dy, x), (row_blocks, column_blocks), THREADS, sum_args),
-        Launch(specialise_type_and_alignment(last_first, dy, x, dx), (rows, row_blocks), THREADS, arguments),
+        Launch(
+            specialise_type_and_alignment(columns, dy, x, dtype=format.dtype),
+            (row_blocks, column_blocks),
+            THREADS,
+            sum_args,
+        ),
+        Launch(
+            specialise_type_and_alignment(last_first, dy, x, dx, dtype=format.dtype),
+            (rows, row_blocks),
+            THREADS,
+            arguments,
+        ),
     ]

@@ -98,5 +98,7 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, f
     dy, x, dx = as_pixels(dy, x, dx)
     per_thread, threads = geometry(problem)
     arguments = dy, x, weight, bias, mean, variance, dx, dweight, dbias, np.float32(problem.eps), problem.relu
-    kernel = specialise_type_and_alignment(specialise_once(in_registers, PER_THREAD=per_thread), dy, x, dx)
+    kernel = specialise_type_and_alignment(
+        specialise_once(in_registers, PER_THREAD=per_thread), dy, x, dx, dtype=format.dtype
+    )
     return [Launch(kernel, -(-problem.C // WIDTH), threads, arguments)]

@@ -32,7 +32,7 @@ from labkit.norm.channels_last_backward import SUPPORTED
 from labkit.norm.images import as_pixels
 from labkit.parts.grid_barrier import sync_blocks
 from labkit.parts.sums import warp_sum
-from labkit.parts.vector_widths import width_up_to_four
+from labkit.parts.vector_widths import element_constants, width_up_to_four
 from labkit.parts.vectors import copy_async, load, load_shared, store
 
 THREADS, WARP, WARPS = 512, 32, 16  # threads per block, threads per warp, warps per block
@@ -212,6 +212,6 @@ def launches(dy, x, weight, bias, mean, variance, dx, dweight, dbias, problem, w
     arrived = workspace.counters(-(-problem.C // (row_threads * width)))
     sizes = np.uint32(teams), np.uint32(blocks), np.uint32(capacity), np.float32(problem.values)
     arguments = dy, x, weight, bias, mean, variance, dx, dweight, dbias, partials, arrived, *sizes
-    kernel = specialise_once(one_read, WIDTH=width, ELEMENT=format.dtype.type, ROW_THREADS=row_threads)
+    kernel = specialise_once(one_read, ROW_THREADS=row_threads, **element_constants(format.dtype, width))
     smem_bytes = 2 * capacity * width * format.itemsize
     return [Launch(kernel, teams * blocks, THREADS, (*arguments, np.float32(problem.eps), problem.relu), smem_bytes)]

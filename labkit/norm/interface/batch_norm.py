@@ -114,10 +114,10 @@ def batch_norm(
     Parameters
     ----------
     x
-        Images N x C x pixels ("NCHW") or N x pixels x C ("NHWC") with any number of pixel axes, float32 or bfloat16. An
-        array on the device (of numba, torch, or with `__cuda_array_interface__`), or on the host (of NumPy or torch),
-        which is copied to the device. On the device the elements have no gaps, and are in the order of NCHW or of NHWC,
-        whatever the order of the axes: for a channels_last tensor of torch say layout="NCHW".
+        Images N x C x pixels ("NCHW") or N x pixels x C ("NHWC") with any number of pixel axes: float32, bfloat16 or
+        float16. An array on the device (of numba, torch, or with `__cuda_array_interface__`), or on the host (of NumPy
+        or torch), which is copied to the device. On the device the elements have no gaps, and are in the order of NCHW
+        or of NHWC, whatever the order of the axes: for a channels_last tensor of torch say layout="NCHW".
     weight, bias
         Factor and summand per channel; None means 1 and 0.
     y

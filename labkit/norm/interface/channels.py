@@ -14,14 +14,14 @@ from labkit.arrays.operands import operand_format, order_of_axes, strides_of
 from labkit.arrays.owners import owner_of
 from labkit.arrays.workspace import Workspace
 from labkit.calls.operation import Operation, Result
-from labkit.formats import BF16, FP32, Format
+from labkit.formats import BF16, FP16, FP32, Format
 from labkit.ladder import Launch
 from labkit.norm.images import LAYOUTS, ImageProblem, Layout
 from labkit.norm.interface.choice import choose_step
 from labkit.norm.interface.fill import fill_launch
 from labkit.norm.interface.images import as_images, image_sizes, memory_layouts
 
-FORMATS = FP32, BF16
+FORMATS = FP32, BF16, FP16
 DEFAULTS = {"weight": 1.0, "bias": 0.0}  # values of missing operands
 MAX_FLOAT32 = float(np.finfo(np.float32).max)
 

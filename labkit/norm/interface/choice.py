@@ -7,7 +7,9 @@ from labkit.ladder import Problem
 from labkit.norm.rows.problem import RowProblem
 
 # Recorded times of near sizes count: of equal work per block. Octaves apart are weighed by these factors.
-ROWS = StepChooser("norm", sizes=(("columns", 1), ("kind", 1)))  # kind: layer norm or RMS norm
+ROWS = StepChooser(
+    "norm", sizes=(("columns", 1), ("row_alignment", 1), ("rows", 1 / 8), ("kind", 1))
+)  # kind: layer norm or RMS norm
 IMAGES = StepChooser("norm", sizes=(("values", 1), ("C", 1 / 2)), advice="take fewer images or channels at a time")
 
 

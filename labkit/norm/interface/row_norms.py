@@ -126,8 +126,8 @@ def layer_norm(
     Parameters
     ----------
     x
-        Array of float32 or bfloat16: on the device (of numba, torch, or with `__cuda_array_interface__`) in C order, or
-        on the host (of NumPy or torch), which is copied to the device.
+        Array of float32, bfloat16 or float16: on the device (of numba, torch, or with `__cuda_array_interface__`) in C
+        order, or on the host (of NumPy or torch), which is copied to the device.
     weight, bias
         Factor and summand per value of a row; None means 1 and 0. They have the shape of a row, the last axes of x; if
         both are None, a row is the last axis.

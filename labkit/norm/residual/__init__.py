@@ -3,12 +3,12 @@
 Tested and timed sizes are those of batch norm.
 """
 
-from labkit.formats import BF16, FP32
+from labkit.formats import BF16, FP16, FP32
 from labkit.norm.batch import BENCHED, COMPARED, EXAMPLES, ROOFLINE_PROBLEM, SUPPORTED
 from labkit.norm.residual.problem import ResidualForward
 
 __all__ = ["BENCHED", "COMPARED", "EXAMPLES", "ROOFLINE_PROBLEM", "SUPPORTED"]
 
 PROBLEM = ResidualForward
-FORMATS = FP32, BF16
+FORMATS = FP32, BF16, FP16
 RECORD = "norm_residual"  # of timings, in labkit/results

@@ -134,6 +134,16 @@ def launches(
     sum_args = x, *statistics, np.uint32(problem.N), np.float32(problem.batch_weight)
     y_args = x, residual, mean, variance, weight, bias, y, np.uint32(problem.C), np.float32(problem.eps), problem.relu
     return [
-        Launch(specialise_type_and_alignment(channel_statistics, x), (problem.C, blocks), WARP * WARPS, sum_args),
-        Launch(specialise_type_and_alignment(fused, x, residual, y), -(-pieces // WARPS), WARP * WARPS, y_args),
+        Launch(
+            specialise_type_and_alignment(channel_statistics, x, dtype=format.dtype),
+            (problem.C, blocks),
+            WARP * WARPS,
+            sum_args,
+        ),
+        Launch(
+            specialise_type_and_alignment(fused, x, residual, y, dtype=format.dtype),
+            -(-pieces // WARPS),
+            WARP * WARPS,
+            y_args,
+        ),
     ]

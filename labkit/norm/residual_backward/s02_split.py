@@ -123,6 +123,16 @@ def launches(dy, x, y, weight, mean, variance, dx, dresidual, dweight, dbias, pr
     sum_args = dy, x, y, mean, variance, dresidual, dweight, dbias, *statistics, np.uint32(problem.N), eps, problem.relu
     dx_args = dresidual, x, weight, mean, variance, dx, dweight, dbias, np.uint32(problem.C), values, eps
     return [
-        Launch(specialise_type_and_alignment(split, dy, x, y, dresidual), (problem.C, blocks), WARP * WARPS, sum_args),
-        Launch(specialise_type_and_alignment(gradients, dresidual, x, dx), -(-pieces // WARPS), WARP * WARPS, dx_args),
+        Launch(
+            specialise_type_and_alignment(split, dy, x, y, dresidual, dtype=format.dtype),
+            (problem.C, blocks),
+            WARP * WARPS,
+            sum_args,
+        ),
+        Launch(
+            specialise_type_and_alignment(gradients, dresidual, x, dx, dtype=format.dtype),
+            -(-pieces // WARPS),
+            WARP * WARPS,
+            dx_args,
+        ),
     ]

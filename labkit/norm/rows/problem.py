@@ -6,6 +6,7 @@ Root Mean Square Layer Normalization, 2019, equation 4.)
 """
 
 from dataclasses import dataclass, replace
+from math import gcd
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -70,6 +71,11 @@ class RowProblem(ladder.Problem):
     def elements(self) -> int:
         """Number of elements of the matrix."""
         return self.rows * self.columns
+
+    @property
+    def row_alignment(self) -> int:
+        """Elements, a power of two up to 8, to a multiple of which every row begins."""
+        return gcd(self.columns, 8)
 
     @property
     def axes(self) -> dict[str, str]:
@@ -167,6 +173,6 @@ class RowForward(RowProblem):
         centred = (x - mean) * rstd * weight
         y = centred + bias
         y_bound = 32 * EPS32 * (np.abs(centred) + np.abs(bias)) + np.abs(rstd * weight) * mean_bound
-        y_bound += format.result.rounding * np.abs(y)
+        y_bound += format.result.rounding * np.abs(y) + format.result.underflow
         results = {"y": (y, y_bound), "mean": (mean[:, 0], mean_bound[:, 0]), "rstd": (rstd[:, 0], rstd_bound[:, 0])}
         return {ARRAYS.index(name): ladder.Expected(*results[name]) for name in results if name in problem.shapes}

@@ -21,13 +21,13 @@ import numpy as np
 from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.rows import WIDTHS, sizes_of_widths
+from labkit.norm.rows import NARROW, ODD, WIDTHS, sizes_of_widths
 from labkit.parts.sums import warp_all_sum
 from labkit.parts.vector_widths import specialise_vectors, vector_width, word_view
 from labkit.parts.vectors import load, load_float32, store
 
-BENCHED = sizes_of_widths(*WIDTHS[:2])  # the sizes that this step accepts
-COMPARED = BENCHED[1]  # the timed size by which steps are compared
+BENCHED = sizes_of_widths(*NARROW, ODD[0], *WIDTHS[:2])  # the sizes that this step accepts
+COMPARED = sizes_of_widths(WIDTHS[1])[0]  # the timed size by which steps are compared
 CENTRED = True  # False for RMS norm
 WIDTH = 4  # values per vector
 VECTORS = 4  # vectors per lane and row

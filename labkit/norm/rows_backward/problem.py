@@ -75,7 +75,9 @@ class RowBackward(RowProblem):
         dx = (g - g_mean - x_hat * (g * x_hat).mean(1, keepdims=True)) * rstd
         terms = np.abs(g) + np.abs(g).mean(1, keepdims=True) * problem.is_centred
         terms += np.abs(x_hat) * np.abs(g * x_hat).mean(1, keepdims=True)
-        results = {"dx": (dx, 16 * EPS32 * terms * rstd + format.result.rounding * np.abs(dx))}
+        results = {
+            "dx": (dx, 16 * EPS32 * terms * rstd + format.result.rounding * np.abs(dx) + format.result.underflow)
+        }
         roundings = EPS32 * (8 + np.sqrt(problem.rows))
         for name, products in (("dweight", dy * x_hat), ("dbias", dy)):
             results[name] = products.sum(0), roundings * np.abs(products).sum(0)

@@ -9,7 +9,7 @@ Costs in passes over memory, each of which reads or writes a matrix once:
     0       merge_partials: one row per block
     3       passes in all
 
-Limited by memory. `s06_clusters` is for wide rows.
+Limited by memory. `s07_clusters` is for wide rows.
 
 Parts: `warp_all_sum` of `labkit.parts.sums`; `load`, `load_float32`, `store`, `store_float32` of
 `labkit.parts.vectors`.
@@ -20,15 +20,15 @@ import numpy as np
 from labkit import cuda
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.norm.rows_backward import EXAMPLES, WIDTHS, sizes_of_widths
+from labkit.norm.rows_backward import EXAMPLES, NARROW, ODD, WIDTHS, sizes_of_widths
 from labkit.norm.rows_backward.partial_sums import allocate_partials, merge_launch
 from labkit.parts.sums import warp_all_sum
 from labkit.parts.vector_widths import specialise_vectors, vector_width, word_view
 from labkit.parts.vectors import load, load_float32, store, store_float32
 
 EXAMPLES = tuple(sizes for sizes in EXAMPLES if sizes[1] <= 512)  # the sizes that this step accepts
-BENCHED = sizes_of_widths(WIDTHS[0])  # timed sizes
-COMPARED = BENCHED[0]  # the timed size by which steps are compared
+BENCHED = sizes_of_widths(*NARROW, ODD[0], WIDTHS[0])  # timed sizes
+COMPARED = sizes_of_widths(WIDTHS[0])[0]  # the timed size by which steps are compared
 CENTRED = True  # False for RMS norm
 WIDTH = 4  # values per vector
 VECTORS = 2  # vectors per lane

@@ -8,7 +8,7 @@ Costs in passes over memory, each of which reads or writes the matrix once:
     2       warps: read, written
     2       passes in all
 
-Limited by memory. A lane keeps up to 32 values, so that rows have at most 1024. `s05_clusters` is for wide rows.
+Limited by memory. A lane keeps up to 32 values, so that rows have at most 1024. `s06_clusters` is for wide rows.
 
 Parts: `warp_all_sum` of `labkit.parts.sums`; `load`, `store` of `labkit.parts.vectors`.
 """
@@ -21,11 +21,11 @@ from labkit.ladder import Launch, TooLarge
 from labkit.parts.sums import warp_all_sum
 from labkit.parts.vector_widths import specialise_vectors, vector_width, word_view
 from labkit.parts.vectors import load, store
-from labkit.softmax.forward import WIDTHS, sizes_of_widths
+from labkit.softmax.forward import NARROW, ODD, WIDTHS, sizes_of_widths
 from labkit.softmax.online import LOWEST_FLOAT32, exp, warp_max
 
-BENCHED = sizes_of_widths(*WIDTHS[:2])  # the sizes that this step accepts
-COMPARED = BENCHED[1]  # the timed size by which steps are compared
+BENCHED = sizes_of_widths(*NARROW, ODD[0], *WIDTHS[:2])  # the sizes that this step accepts
+COMPARED = sizes_of_widths(WIDTHS[1])[0]  # the timed size by which steps are compared
 WIDTH = 4  # values per vector
 VECTORS = 4  # vectors per lane and row
 ROWS = 2  # per warp

@@ -6,7 +6,7 @@ from described import described
 from labkit import norm
 from labkit.arrays.workspace import CountingWorkspace
 from labkit.calls import tuning
-from labkit.formats import BF16, FP32
+from labkit.formats import BF16, FP16, FP32
 from labkit.norm.interface.choice import choose_step
 
 PROBLEMS = norm.RowForward, norm.RowBackward
@@ -20,7 +20,7 @@ def nothing_is_tuned(monkeypatch, tmp_path):
     tuning._stored_choices.cache_clear()
 
 
-@pytest.mark.parametrize("format", [FP32, BF16], ids=str)
+@pytest.mark.parametrize("format", [FP32, BF16, FP16], ids=str)
 @pytest.mark.parametrize("of", PROBLEMS)
 @pytest.mark.parametrize("columns", [1, 512, 513, 1025, 8191, 8192, 8193, 32_769, 65_536, 114_688, 131_072])
 def test_there_is_a_step_for_rows_of_any_width(of, columns, format):
@@ -29,7 +29,7 @@ def test_there_is_a_step_for_rows_of_any_width(of, columns, format):
     assert step.problem is of and launches
 
 
-@pytest.mark.parametrize(("columns", "format"), [(100, FP32), (3000, BF16), (20_000, FP32)], ids=str)
+@pytest.mark.parametrize(("columns", "format"), [(100, FP32), (3000, BF16), (333, FP16), (20_000, FP32)], ids=str)
 @pytest.mark.parametrize("of", PROBLEMS)
 def test_the_step_is_right(of, columns, format):
     problem = of(3, columns)

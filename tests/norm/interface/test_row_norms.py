@@ -12,7 +12,7 @@ from sampling import WHOLE
 from labkit import cuda, norm
 from labkit.arrays.workspace import Workspace
 from labkit.calls.call import forget
-from labkit.formats import BF16, FP32
+from labkit.formats import BF16, FP16, FP32
 from labkit.norm.interface import row_norms
 
 pytestmark = pytest.mark.filterwarnings("error::labkit.cuda.FindingWarning")
@@ -27,7 +27,7 @@ def as_a_new_process():
     forget()
 
 
-@pytest.mark.parametrize("format", [FP32, BF16], ids=str)
+@pytest.mark.parametrize("format", [FP32, BF16, FP16], ids=str)
 @pytest.mark.parametrize("kind", CALLS)
 def test_rows_are_right_on_random_problems(kind, format):
     @SETTINGS
@@ -114,7 +114,7 @@ REFUSED = {
     "nothing": (lambda: norm.layer_norm(None), "x is None: give an array"),
     "a number": (lambda: norm.rms_norm(np.array(1, np.float32)), "x is a number: give an array of rows"),
     "no columns": (lambda: norm.layer_norm(X[..., :0]), "columns is 0, but it must be at least 1"),
-    "float64": (lambda: norm.layer_norm(X.astype(float)), "x holds float64: give float32 or bfloat16"),
+    "float64": (lambda: norm.layer_norm(X.astype(float)), "x holds float64: give float32 or bfloat16 or float16"),
     "weights of another shape": (
         lambda: norm.layer_norm(X, C[:4]),
         "weight is 4, but 5 beside x of 3 x 4 x 5: change it",

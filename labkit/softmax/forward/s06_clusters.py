@@ -30,7 +30,7 @@ CLUSTER_SIZES = 1, 2, 4, 8
 WIDTH = 4  # values per vector
 ELEMENT = np.float32  # element type of rows
 WORD = np.float32 if ELEMENT is np.float32 else np.uint32  # type of a register
-WORDS = min(WIDTH, 4)  # registers per vector
+WORDS = WIDTH if ELEMENT is np.float32 or WIDTH == 1 else WIDTH // 2  # registers per vector
 VECTORS = 8  # vectors per thread
 SINGLES = 32  # values per thread, if it loads one at a time
 WARP, MAX_WARPS = 32, 32  # threads per warp, and warps per block

@@ -29,7 +29,7 @@ CLUSTER_SIZES = 1, 2, 4, 8
 WIDTH = 4  # values per vector
 ELEMENT = np.float32  # element type of rows
 WORD = np.float32 if ELEMENT is np.float32 else np.uint32  # type of a register
-WORDS = min(WIDTH, 4)  # registers per vector
+WORDS = WIDTH if ELEMENT is np.float32 or WIDTH == 1 else WIDTH // 2  # registers per vector
 VECTORS = 4  # vectors per thread and row
 SINGLES = 16  # values per thread and row, if it loads one at a time
 USUAL_THREADS, MAX_THREADS = 512, 1024  # per block, usually and for wide rows
