@@ -5,14 +5,17 @@ from math import prod
 from typing import NamedTuple
 
 from labkit import cuda, results
-from labkit.arrays.addresses import has_vector_rows, round_up_to_vectors
+from labkit.arrays.addresses import VECTOR_BYTES, has_vector_rows, round_up_to_vectors
 from labkit.arrays.views import transpose
 from labkit.calls import tuning
 from labkit.calls.choice import fastest_first, recorded_ms, sort_by_estimates
 from labkit.formats import FORMATS, FP32, TF32, Format, format_named
+from labkit.gemm.combine import combine_cycles
 from labkit.gemm.library.kernel import general
 from labkit.gemm.library.launches import FORMATS as LIBRARY_FORMATS
-from labkit.gemm.library.tilings import Tiling, Work, tilings
+from labkit.gemm.library.tilings import Tiling, Work, estimate, tilings
+from labkit.gemm.simt import tilings as simt
+from labkit.gemm.simt.kernel import simt as simt_kernel
 from labkit.ladder import Step, ladder, ladders
 from labkit.ptx.capabilities import CAPABILITIES, can_run, is_missing
 
@@ -20,28 +23,31 @@ from labkit.ptx.capabilities import CAPABILITIES, can_run, is_missing
 class Candidate(NamedTuple):
     """Kernel that can compute a product.
 
-    step: slug of a ladder's step, "general" for the library's kernel, or "gemv". tiling: of the library's kernel.
-    splits: parts of k that a step multiplies one by one.
+    step: slug of a ladder's step, "general" for the library's kernel, "simt" for that of CUDA cores, or "gemv".
+    tiling: of "general" and "simt". parts: of k that "general" multiplies as a batch, and a last launch adds.
     """
 
     step: str
-    tiling: Tiling | None = None
-    splits: int = 1
+    tiling: Tiling | simt.Tiling | None = None
+    parts: int = 1
 
     def __str__(self):
-        if self.tiling is not None:
-            return f"{self.step} ({', '.join(f'{name} {value}' for name, value in self.tiling._asdict().items())})"
-        return self.step if self.splits == 1 else f"{self.step} (splits {self.splits})"
+        if self.tiling is None:
+            return self.step
+        options = {**self.tiling._asdict(), **({"parts": self.parts} if self.parts > 1 else {})}
+        return f"{self.step} ({', '.join(f'{name} {value}' for name, value in options.items())})"
 
     def as_data(self) -> dict:
         """Return the candidate as JSON data."""
-        return {"step": self.step, "tiling": self.tiling and self.tiling._asdict(), "splits": self.splits}
+        return {"step": self.step, "tiling": self.tiling and self.tiling._asdict(), "parts": self.parts}
 
     @property
     def kernels(self) -> list:
         """Kernels that compute the product, without copies of operands."""
-        if self.tiling is not None:
+        if self.step == "general":
             return [general]
+        if self.step == "simt":
+            return [simt_kernel]
         if self.step == "gemv":
             return [step.kernel for step in ladder("blas", "level2")]
         return [step.kernel for step in _all_steps() if step.slug == self.step]
@@ -74,8 +80,9 @@ SATURATING_THREADS = 1536  # per SM, for full speed where a thread computes one 
 DRAM_GB_S = 2600  # of a kernel that only reads
 LAUNCH_US = 3  # per launch, besides its kernel
 LIBRARY_CAPABILITY = CAPABILITIES["wgmma"]
-SPLITS = (2, 4, 8, 16, 32, 64)  # parts of k to try, each of at least MIN_PART values of k
-MIN_PART = 32
+PARTS = 8, 16, 24, 32, 48, 64, 96, 128  # of k to try
+MIN_PART_BYTES = 512  # of a row
+CYCLES_PER_US = 1700  # of a busy GPU of compute capability 9.0
 MAX_GEMV_SIDE = 4  # rows or columns of a result that gemv computes one by one
 
 
@@ -130,9 +137,7 @@ def _candidates(format, shape, capability, sms, gpu):
     if format.dtype == FP32.dtype and 1 in (shape.M, shape.N) and shape.batches == 1:
         return [Candidate("gemv")]
     if format in LIBRARY_FORMATS and not is_missing(capability, LIBRARY_CAPABILITY):
-        row_bytes = round_up_to_vectors(shape.K, format.dtype) * format.itemsize
-        work = Work(shape.M, shape.N, row_bytes, shape.batches)
-        return [Candidate("general", tiling) for tiling in tilings(work, sms)]
+        return _library_candidates(format, shape, sms)
     steps = [step for step in _steps(format) if can_run(step.kernel, format.number, capability)]
     if not steps:
         raise RuntimeError(
@@ -140,13 +145,33 @@ def _candidates(format, shape, capability, sms, gpu):
             "it takes a newer one; multiply float32 here"
         )
     recorded_us = {Candidate(step.slug): _recorded_us(step, format, shape) for step in steps}
-    modelled_us = {Candidate(step.slug): _time_us(step, 1, shape, sms) for step in steps}
+    modelled_us = {Candidate(step.slug): _time_us(step, shape, sms) for step in steps}
     if format == FP32:
-        tiled_steps = [step for step in steps if _saturating_blocks(step) == 1]
-        modelled_us |= _split_times_us(tiled_steps, shape, sms, modelled_us)
+        if can_run(simt_kernel, format.number, capability):
+            ranked = simt.tilings(simt.Work(*shape), sms)
+            modelled_us |= {Candidate("simt", tiling): cycles / CYCLES_PER_US for tiling, cycles in ranked}
         if min(shape.M, shape.N) <= MAX_GEMV_SIDE:
             modelled_us[Candidate("gemv")] = _gemv_time_us(shape)
     return sort_by_estimates(list(modelled_us), recorded_us.get, modelled_us.get)
+
+
+def _library_candidates(format, shape, sms) -> list[Candidate]:
+    """Return candidates of the library's kernel, also with k divided into parts."""
+    row_bytes = round_up_to_vectors(shape.K, format.dtype) * format.itemsize
+    work = Work(shape.M, shape.N, row_bytes, shape.batches)
+    found = {Candidate("general", tiling): estimate(tiling, work, sms) for tiling in tilings(work, sms)}
+    if shape.batches == 1:
+        for parts in _even_parts(shape.K * format.itemsize):
+            in_parts = Work(shape.M, shape.N, row_bytes // parts, parts)
+            tiling = next(tiling for tiling in tilings(in_parts, sms) if tiling.splits == 1)
+            cycles = estimate(tiling, in_parts, sms) + combine_cycles(parts, shape.M * shape.N)
+            found[Candidate("general", tiling, parts)] = cycles
+    return sort_by_estimates(list(found), found.get)
+
+
+def _even_parts(row_bytes: int) -> list[int]:
+    """Return numbers of equal parts of whole 16-byte vectors of a row, at least MIN_PART_BYTES each."""
+    return [parts for parts in PARTS if row_bytes % (parts * VECTOR_BYTES) == 0 and row_bytes >= parts * MIN_PART_BYTES]
 
 
 @lru_cache(16)  # formats
@@ -170,30 +195,13 @@ def _recorded_us(step: Step, format: Format, shape: Shape) -> float | None:
     return None if time_ms is None else time_ms * 1e3
 
 
-def _split_times_us(steps: list[Step], shape: Shape, sms: int, unsplit_us: dict[Candidate, float]) -> dict:
-    """Return each step with its best number of splits of k and the estimated time, where shorter than unsplit."""
-    if shape.batches > 1:
-        return {}
-    split_us = {}
-    for step in steps:
-        times_us = {splits: _time_us(step, splits, shape, sms) for splits in SPLITS if splits * MIN_PART <= shape.K}
-        if times_us and min(times_us.values()) < unsplit_us[Candidate(step.slug)]:
-            splits = min(times_us, key=times_us.get)
-            split_us[Candidate(step.slug, splits=splits)] = times_us[splits]
-    return split_us
-
-
-def _time_us(step: Step, splits: int, shape: Shape, sms: int) -> float:
-    """Estimate a step's time: whole waves of blocks, and memory traffic of split parts."""
+def _time_us(step: Step, shape: Shape, sms: int) -> float:
+    """Estimate a step's time: whole waves of blocks."""
     M, N, K, batches = shape
-    blocks = _count(step.geometry(M, N)[0]) * batches * splits
+    blocks = _count(step.geometry(M, N)[0]) * batches
     wave_blocks = _saturating_blocks(step)  # of an SM
     blocks_per_sm = -(-blocks // (sms * wave_blocks)) * wave_blocks
-    compute_us = blocks_per_sm * sms * 2 * _outputs_per_block(step) * -(-K // splits) / (_tflops(step) * 1e6)
-    if splits == 1:
-        return LAUNCH_US + compute_us
-    moved_bytes = 4 * (2 * M * K + (2 * splits + 1) * M * N)  # copy of the left operand, and the parts
-    return 3 * LAUNCH_US + compute_us + moved_bytes / (DRAM_GB_S * 1e3)
+    return LAUNCH_US + blocks_per_sm * sms * 2 * _outputs_per_block(step) * K / (_tflops(step) * 1e6)
 
 
 def _outputs_per_block(step: Step) -> int:

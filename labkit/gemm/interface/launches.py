@@ -12,19 +12,19 @@ from labkit.arrays.views import (
     select_matrix,
     slice_rows,
     split_columns,
-    split_rows,
     transpose,
 )
 from labkit.arrays.workspace import Workspace
 from labkit.formats import FP32, Format
+from labkit.gemm.combine import combine_parts, combine_product
 from labkit.gemm.interface.arrange import arrange_operand
 from labkit.gemm.interface.candidates import Candidate, find_step
-from labkit.gemm.interface.combine import combine_parts, combine_product
 from labkit.gemm.interface.planes import batched_kernel
 from labkit.gemm.library import launches as library
 from labkit.gemm.library.constants import MN_ROWS
 from labkit.gemm.library.tilings import Tiling, Work, choose_whole_boxes
 from labkit.gemm.problem import LayerProblem
+from labkit.gemm.simt import launches as simt
 from labkit.ladder import Launch, Step, ladder
 from labkit.layouts.interface.strided import make_strided_copy
 
@@ -59,14 +59,15 @@ def launches(
         Array of C's shape, of any strides; C if it is None.
     """
     terms = Terms(left, right, C if added is None else added, C, alpha, beta)
-    if candidate.tiling is not None:
+    if candidate.step == "general":
+        if candidate.parts > 1:
+            return library_launches_in_parts(candidate, format, terms, workspace)
         return library_launches(candidate.tiling, format, terms, workspace)
+    if candidate.step == "simt":
+        return simt.launches(left, right, C, candidate.tiling, alpha, beta, terms.added, workspace)
     if candidate.step == "gemv":
         return gemv_launches(terms, workspace)
-    step = find_step(candidate, format)
-    if candidate.splits > 1:
-        return split_launches(step, candidate.splits, terms, workspace)
-    return step_launches(step, format, terms, workspace)
+    return step_launches(find_step(candidate, format), format, terms, workspace)
 
 
 def library_launches(tiling: Tiling, format: Format, terms: Terms, workspace: Workspace) -> list[Launch]:
@@ -98,6 +99,18 @@ def library_launches(tiling: Tiling, format: Format, terms: Terms, workspace: Wo
     if result is not C:
         launch_list.append(make_strided_copy(result, C))
     return launch_list
+
+
+def library_launches_in_parts(candidate: Candidate, format: Format, terms: Terms, workspace: Workspace) -> list[Launch]:
+    """Return launches of the library's kernel for parts of k as a batch, whose float32 sums a last launch adds."""
+    left, right, added, C, alpha, beta = terms
+    left, right = (split_columns(X, candidate.parts) for X in (left, right))
+    M, N = C.shape
+    parts = workspace.array("parts of the sum", (candidate.parts, M, round_up_to_vectors(N, FP32.dtype)), FP32.dtype)
+    product = as_strided(parts, (candidate.parts, M, N), parts.strides)
+    launch_list = library_launches(candidate.tiling, format, Terms(left, right, product, product, 1, 0), workspace)
+    sums = as_strided(parts, (candidate.parts, 1, M, N), (parts.strides[0], *parts.strides))
+    return [*launch_list, combine_parts(sums, added, C, alpha, beta, format.result)]
 
 
 def _adapt_tiling(tiling, left, right, C):
@@ -172,23 +185,6 @@ def step_launches(step: Step, format: Format, terms: Terms, workspace: Workspace
     if product is not C:
         launch_list.append(combine_product(product, added, C, alpha, beta, format.result))
     return launch_list
-
-
-def split_launches(step: Step, splits: int, terms: Terms, workspace: Workspace) -> list[Launch]:
-    """Return launches of a float32 step for one product split along k, each part a matrix of a batch."""
-    left, right, added, C, alpha, beta = terms
-    (M, N), launch_list = C.shape, []
-    K = splits * round_up_to_vectors(-(-left.shape[1] // splits), left.dtype)
-    columns = round_up_to_vectors(N, C.dtype)
-    if left.shape[1] < K:
-        left = arrange_operand(left, (M, K), "left", workspace, launch_list, allow_gaps=False)
-    A = workspace.array("parts of left", (splits, M, K // splits), left.dtype)
-    launch_list.append(make_strided_copy(split_columns(left, splits), A))
-    right = arrange_operand(transpose(right), (K, columns), "right", workspace, launch_list, allow_gaps=False)
-    product = workspace.array("product", (splits, M, columns), C.dtype)
-    launch_list += _multiply(step, FP32, A, split_rows(right, splits), product, workspace)
-    parts = as_strided(product, shape=(splits, 1, M, columns), strides=(product.strides[0], *product.strides))
-    return [*launch_list, combine_parts(parts, added, C, alpha, beta, FP32)]
 
 
 def _takes_any_strides(step):

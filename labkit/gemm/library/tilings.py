@@ -19,6 +19,7 @@ START_CYCLES = 3800  # until the first tile arrives
 STEP_CYCLES = 40  # per step along k, besides its multiply-adds
 OUTPUTS_PER_CYCLE = 32  # of a tile that advance by a step along k
 L2_BYTES_PER_CYCLE = 70  # to one SM
+L2_BYTES_PER_CYCLE_OF_ALL = 6000  # to all SMs
 DRAM_BYTES_PER_CYCLE = 1700  # to all SMs
 STORED_PER_CYCLE = 8  # outputs of a block
 PART_BYTES_PER_CYCLE = 16  # of partial sums that a block writes or reads
@@ -99,9 +100,11 @@ def estimate(tiling: Tiling, work: Work, sms: int) -> float:
     l2_cycles = (tiling.rows + tiling.cols) * STEP_BYTES / L2_BYTES_PER_CYCLE
     main_loop_cycles = steps * max(outputs / OUTPUTS_PER_CYCLE + STEP_CYCLES, l2_cycles)
     part_cycles = outputs * 4 * (1 + tiling.splits) / PART_BYTES_PER_CYCLE if tiling.splits > 1 else 0
-    dram_cycles = (work.M + work.N) * work.row_bytes * work.batches / DRAM_BYTES_PER_CYCLE
+    dram_bytes = (work.M + work.N) * work.row_bytes * work.batches
+    loaded_bytes = tiles * (tiling.rows + tiling.cols) * work.row_bytes
+    memory_cycles = dram_bytes / DRAM_BYTES_PER_CYCLE + max(0, loaded_bytes - dram_bytes) / L2_BYTES_PER_CYCLE_OF_ALL
     epilogue_cycles = outputs / STORED_PER_CYCLE + part_cycles
-    return START_CYCLES + max(dram_cycles, waves * main_loop_cycles) + waves * epilogue_cycles
+    return START_CYCLES + max(memory_cycles, waves * main_loop_cycles) + waves * epilogue_cycles
 
 
 def max_stages(rows: int, cols: int) -> int:
