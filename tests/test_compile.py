@@ -12,7 +12,7 @@ from sampling import WHOLE, sampled
 from labkit import gemm, ladder
 from labkit.arrays.workspace import Workspace
 from labkit.formats import BF16, FP16, FP32
-from labkit.gemm import combine
+from labkit.gemm.interface import combine
 from labkit.gemm.interface.planes import batched_kernel
 from labkit.layouts.elements import UINT_BY_BYTES
 from labkit.layouts.interface import runs, strided
@@ -159,7 +159,7 @@ def of_the_interface():
         yield f"copy_vectors {width}", runs.copy_vectors, (*arrays, types.uint32, *tuples)
     for format, dtype in ((FP32, np.float32), (BF16, np.uint16), (FP16, np.uint16)):
         arrays = types.Array(numba_type(dtype), 4, "C"), *(types.Array(numba_type(dtype), 3, "A"),) * 2
-        yield f"combine {format}", combine.combine_kernel(format, format), (*arrays, types.float32, types.float32)
+        yield f"combine {format}", combine.combine_kernel(format), (*arrays, types.float32, types.float32)
 
 
 @pytest.mark.parametrize("step", gemm.ladder("fp32"), ids=lambda s: s.slug)

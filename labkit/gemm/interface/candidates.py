@@ -10,10 +10,10 @@ from labkit.arrays.views import transpose
 from labkit.calls import tuning
 from labkit.calls.choice import fastest_first, recorded_ms, sort_by_estimates
 from labkit.formats import FORMATS, FP32, TF32, Format, format_named
-from labkit.gemm.combine import combine_cycles
 from labkit.gemm.library.kernel import general
 from labkit.gemm.library.launches import FORMATS as LIBRARY_FORMATS
 from labkit.gemm.library.tilings import Tiling, Work, estimate, tilings
+from labkit.gemm.parts import add_parts_cycles
 from labkit.gemm.simt import tilings as simt
 from labkit.gemm.simt.kernel import simt as simt_kernel
 from labkit.ladder import Step, ladder, ladders
@@ -164,7 +164,7 @@ def _library_candidates(format, shape, sms) -> list[Candidate]:
         for parts in _even_parts(shape.K * format.itemsize):
             in_parts = Work(shape.M, shape.N, row_bytes // parts, parts)
             tiling = next(tiling for tiling in tilings(in_parts, sms) if tiling.splits == 1)
-            cycles = estimate(tiling, in_parts, sms) + combine_cycles(parts, shape.M * shape.N)
+            cycles = estimate(tiling, in_parts, sms) + add_parts_cycles(parts, shape.M * shape.N)
             found[Candidate("general", tiling, parts)] = cycles
     return sort_by_estimates(list(found), found.get)
 

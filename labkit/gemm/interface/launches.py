@@ -16,13 +16,14 @@ from labkit.arrays.views import (
 )
 from labkit.arrays.workspace import Workspace
 from labkit.formats import FP32, Format
-from labkit.gemm.combine import combine_parts, combine_product
 from labkit.gemm.interface.arrange import arrange_operand
 from labkit.gemm.interface.candidates import Candidate, find_step
+from labkit.gemm.interface.combine import combine_product
 from labkit.gemm.interface.planes import batched_kernel
 from labkit.gemm.library import launches as library
 from labkit.gemm.library.constants import MN_ROWS
 from labkit.gemm.library.tilings import Tiling, Work, choose_whole_boxes
+from labkit.gemm.parts import add_parts_launch
 from labkit.gemm.problem import LayerProblem
 from labkit.gemm.simt import launches as simt
 from labkit.ladder import Launch, Step, ladder
@@ -64,7 +65,7 @@ def launches(
             return library_launches_in_parts(candidate, format, terms, workspace)
         return library_launches(candidate.tiling, format, terms, workspace)
     if candidate.step == "simt":
-        return simt.launches(left, right, C, candidate.tiling, alpha, beta, terms.added, workspace)
+        return simt_launches(candidate.tiling, terms, workspace)
     if candidate.step == "gemv":
         return gemv_launches(terms, workspace)
     return step_launches(find_step(candidate, format), format, terms, workspace)
@@ -109,8 +110,8 @@ def library_launches_in_parts(candidate: Candidate, format: Format, terms: Terms
     parts = workspace.array("parts of the sum", (candidate.parts, M, round_up_to_vectors(N, FP32.dtype)), FP32.dtype)
     product = as_strided(parts, (candidate.parts, M, N), parts.strides)
     launch_list = library_launches(candidate.tiling, format, Terms(left, right, product, product, 1, 0), workspace)
-    sums = as_strided(parts, (candidate.parts, 1, M, N), (parts.strides[0], *parts.strides))
-    return [*launch_list, combine_parts(sums, added, C, alpha, beta, format.result)]
+    parts = as_strided(parts, (candidate.parts, 1, *parts.shape[1:]))
+    return [*launch_list, add_parts_launch(parts, added, C, alpha, beta, format.result)]
 
 
 def _adapt_tiling(tiling, left, right, C):
@@ -144,6 +145,21 @@ def _can_read_added(added, tiling):
         return True
     *strides, element_stride = added.strides
     return element_stride == size and not any(n % WORD_BYTES for n in (address_of(added), *strides))
+
+
+def simt_launches(tiling: simt.Tiling, terms: Terms, workspace: Workspace) -> list[Launch]:
+    """Return launches of the kernel for CUDA cores, which takes all strides but negative ones."""
+    left, right, added, C, alpha, beta = terms
+    launch_list = []
+    left, right = (
+        arrange_operand(X, (X.shape[-2], round_up_to_vectors(X.shape[-1], X.dtype)), role, workspace, launch_list)
+        if min(X.strides[-2:]) < 0
+        else X
+        for X, role in ((left, "left"), (right, "right"))
+    )
+    result = workspace.array("product", C.shape, C.dtype) if min(C.strides[-2:]) < 0 else C
+    launch_list += simt.launches(left, right, result, tiling, alpha, beta, added, workspace)
+    return launch_list if result is C else [*launch_list, make_strided_copy(result, C)]
 
 
 def gemv_launches(terms: Terms, workspace: Workspace) -> list[Launch]:

@@ -15,8 +15,8 @@ from labkit.calls.call import run_operation
 from labkit.calls.operation import Operation, Result, call_of
 from labkit.calls.plan import Plan, make_plan
 from labkit.formats import Format
-from labkit.gemm.combine import scale_added
 from labkit.gemm.interface.candidates import Candidate, choose_candidate, find_format, supported_formats
+from labkit.gemm.interface.combine import scale_added
 from labkit.gemm.interface.launches import launches
 from labkit.ladder import Launch
 

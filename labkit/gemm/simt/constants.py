@@ -1,5 +1,7 @@
 """Default compile-time constants of the kernel; `launches` replaces them."""
 
+import numpy as np
+
 BM, BN, BK = 128, 256, 32  # a block's part of the product, and its steps along k
 SLICES = 1  # groups of warps that share a tile: each takes an equal part of every step
 WARPS_Y, WARPS_X = 2, 4  # of a group
@@ -15,4 +17,5 @@ LEFT_SHAPE = STAGES, BM, BK  # of the tiles in shared memory, contiguous along t
 RIGHT_SHAPE = STAGES, BK, BN
 LEFT_WIDTH = RIGHT_WIDTH = OUTPUT_WIDTH = 4  # neighbours that one access moves: 4 if they are aligned, else 1
 RIGHT_BYTE = 2 * BM * BK * 4  # where the tiles of the right operand begin
+INDEX = np.uint32  # of elements of a tile from its first one
 ADDS = False  # whether an array is added, times beta

@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from labkit import cuda, ptx
+from labkit.gemm.early import await_previous
 from labkit.gemm.simt.constants import (
     ADDS,
     BK,
@@ -45,7 +46,7 @@ from labkit.gemm.simt.constants import (
     WARPS_X,
     WARPS_Y,
 )
-from labkit.gemm.simt.tiles import copy_tile, load_right, multiply
+from labkit.gemm.simt.tiles import copy_tile, load_right, multiply_eight
 from labkit.parts.tile_order import tile_coordinates
 
 
@@ -59,9 +60,16 @@ class Tiles(NamedTuple):
 
 
 class Output(NamedTuple):
-    """Result: parts of k of a batch of matrices, of which there is one where k is not divided; factors; addend."""
+    """Result as one vector: distances of its parts along k, matrices, rows and columns; sizes; factors; addend."""
 
     array: object
+    first: np.int64
+    part: np.int64
+    batch: np.int64
+    row: np.uint32
+    col: np.uint32
+    rows: np.uint32
+    cols: np.uint32
     alpha: np.float32
     beta: np.float32
     added: object
@@ -71,44 +79,44 @@ class Output(NamedTuple):
 def blend(value, output, batch, row, col):
     """Return alpha * value, and where ADDS, plus beta * added."""
     value *= output.alpha
-    if ADDS and col < np.uint32(output.added.shape[2]):  # beyond, nothing is stored
+    if ADDS and col < output.cols:  # beyond, nothing is stored
         value += output.beta * output.added[batch, row, col]
     return value
 
 
 @cuda.jit(device=True)
-def store_four(output, part, batch, row, col, a, b, c, d):
+def store_four(output, matrix, batch, row, col, a, b, c, d):
     """Blend and store four neighbours of a row, as far as they are inside."""
-    C = output.array
-    cols = np.uint32(C.shape[3])
-    if row < np.uint32(C.shape[2]) and col < cols:
+    if row < output.rows and col < output.cols:
         second, third, fourth = np.uint32(col + 1), np.uint32(col + 2), np.uint32(col + 3)
         a, b = blend(a, output, batch, row, col), blend(b, output, batch, row, second)
         c, d = blend(c, output, batch, row, third), blend(d, output, batch, row, fourth)
+        step = np.uint64(output.col)
+        place = matrix + np.uint64(row) * np.uint64(output.row) + np.uint64(col) * step
         if OUTPUT_WIDTH == 4:
-            ptx.store4(C, (part, batch, row, col), a, b, c, d)
+            ptx.store4(output.array, place, a, b, c, d)
         else:
-            C[part, batch, row, col] = a
-            if second < cols:
-                C[part, batch, row, second] = b
-            if third < cols:
-                C[part, batch, row, third] = c
-            if fourth < cols:
-                C[part, batch, row, fourth] = d
+            output.array[place] = a
+            if second < output.cols:
+                output.array[place + step] = b
+            if third < output.cols:
+                output.array[place + np.uint64(2) * step] = c
+            if fourth < output.cols:
+                output.array[place + np.uint64(3) * step] = d
 
 
 @cuda.jit(device=True)
-def store_sums(acc, output, part, batch, top, left):
+def store_sums(acc, output, matrix, batch, top, left):
     """Store this thread's outputs."""
     for i in range(TM):
         row = top + np.uint32(i // 4 * 4 * LANES_Y + i % 4)
         for j in range(0, TN, 4):
             col = left + np.uint32(j * LANES_X)
-            store_four(output, part, batch, row, col, acc[i, j], acc[i, j + 1], acc[i, j + 2], acc[i, j + 3])
+            store_four(output, matrix, batch, row, col, acc[i, j], acc[i, j + 1], acc[i, j + 2], acc[i, j + 3])
 
 
 @cuda.jit(device=True)
-def add_slices(acc, output, part, batch, top, left, group, y, x, t):
+def add_slices(acc, output, matrix, batch, top, left, group, y, x, t):
     """Add the outputs of all slices in shared memory, in the order of k, and store them."""
     sums = ptx.shared_array(0, (SLICES, BM, BN), np.float32)
     ptx.cp_async_wait(0)
@@ -127,7 +135,7 @@ def add_slices(acc, output, part, batch, top, left, group, y, x, t):
             for other in range(1, SLICES):
                 e, f, g, h = ptx.load4(sums, (other, row, col))
                 a, b, c, d = a + e, b + f, c + g, d + h
-            store_four(output, part, batch, top + row, left + col, a, b, c, d)
+            store_four(output, matrix, batch, top + row, left + col, a, b, c, d)
 
 
 @cuda.jit(launch_bounds=(THREADS, 1))
@@ -153,19 +161,22 @@ def simt(left, right, tiles, output):
     y = np.uint32(warp // WARPS_X % WARPS_Y * (LANES_Y * TM) + lane_y * 4)
     x = np.uint32(warp % WARPS_X * (LANES_X * TN) + lane_x * 4)
     first_k = np.uint32(group * DEPTH)
-    left_matrix, right_matrix = left[batch], right[batch]
+    left_matrix = np.uint64(left.first + np.int64(batch) * left.batch)
+    right_matrix = np.uint64(right.first + np.int64(batch) * right.batch)
+    matrix = np.uint64(output.first + np.int64(part) * output.part + np.int64(batch) * output.batch)
     steps = np.uint32((tiles.K + BK - 1) // BK)
     begin, end = np.uint32(steps * part // tiles.parts), np.uint32(steps * (part + 1) // tiles.parts)
     end_k = np.uint32(min(tiles.K, end * BK))
 
     # -- fill the ring --
+    await_previous()
     for i in range(TM):
         for j in range(TN):
             acc[i, j] = 0
     for stage in range(STAGES - 1):
         k = np.uint32((begin + stage) * BK)
-        copy_tile(left_tile, stage, LEFT_MAJOR, LEFT_WIDTH, left_matrix, m0, k, end_k, t)
-        copy_tile(right_tile, stage, RIGHT_MAJOR, RIGHT_WIDTH, right_matrix, n0, k, end_k, t)
+        copy_tile(left_tile, stage, LEFT_MAJOR, LEFT_WIDTH, LANES_Y, left, left_matrix, m0, k, end_k, t)
+        copy_tile(right_tile, stage, RIGHT_MAJOR, RIGHT_WIDTH, LANES_X, right, right_matrix, n0, k, end_k, t)
         ptx.cp_async_commit()
     # -- acc += left @ right.T --
     stage, free = np.uint32(0), np.uint32(STAGES - 1)
@@ -173,21 +184,21 @@ def simt(left, right, tiles, output):
         ptx.cp_async_wait(PENDING)
         cuda.syncthreads()
         k = np.uint32((step + STAGES - 1) * BK)
-        copy_tile(left_tile, free, LEFT_MAJOR, LEFT_WIDTH, left_matrix, m0, k, end_k, t)
-        copy_tile(right_tile, free, RIGHT_MAJOR, RIGHT_WIDTH, right_matrix, n0, k, end_k, t)
+        copy_tile(left_tile, free, LEFT_MAJOR, LEFT_WIDTH, LANES_Y, left, left_matrix, m0, k, end_k, t)
+        copy_tile(right_tile, free, RIGHT_MAJOR, RIGHT_WIDTH, LANES_X, right, right_matrix, n0, k, end_k, t)
         ptx.cp_async_commit()
         load_right(b, right_tile, stage, x, first_k)
-        for i in range(0, DEPTH, 8):
+        for i in range(0, DEPTH, 16):
             k = np.uint32(first_k + i)
-            load_right(b_next, right_tile, stage, x, k + np.uint32(4))
-            multiply(acc, left_tile, stage, y, k, b)
-            load_right(b, right_tile, stage, x, first_k + np.uint32((i + 8) % DEPTH))  # wasted in the last iteration
-            multiply(acc, left_tile, stage, y, k + np.uint32(4), b_next)
+            following = np.uint32(first_k + (i + 16) % DEPTH)  # wasted in the last iteration, but free of branches
+            multiply_eight(acc, left_tile, right_tile, stage, y, x, k, k + np.uint32(8 % DEPTH), b, b_next)
+            if DEPTH > 8:
+                multiply_eight(acc, left_tile, right_tile, stage, y, x, k + np.uint32(8), following, b, b_next)
         free = stage
         stage = np.uint32(0) if stage == STAGES - 1 else np.uint32(stage + 1)
 
     # -- store C --
     if SLICES == 1:
-        store_sums(acc, output, part, batch, m0 + y, n0 + x)
+        store_sums(acc, output, matrix, batch, m0 + y, n0 + x)
     else:
-        add_slices(acc, output, part, batch, m0, n0, group, y, x, t)
+        add_slices(acc, output, matrix, batch, m0, n0, group, y, x, t)

@@ -1,73 +1,112 @@
 """Launches of the kernel, C = alpha * left @ right.T + beta * added, for arrays of any strides."""
 
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
 from labkit import cuda, specialise
-from labkit.arrays.addresses import has_aligned_rows, round_up_to_vectors
+from labkit.arrays.addresses import extent, has_aligned_rows, round_up_to_vectors
 from labkit.arrays.views import as_batch, as_strided, transpose
 from labkit.arrays.workspace import Workspace
 from labkit.formats import FP32
-from labkit.gemm.combine import combine_parts
+from labkit.gemm.early import is_early, previous_launch
+from labkit.gemm.parts import add_parts_launch
 from labkit.gemm.simt.constants import K_MAJOR, MN_MAJOR
 from labkit.gemm.simt.kernel import Output, Tiles, simt
+from labkit.gemm.simt.tiles import Operand
 from labkit.gemm.simt.tilings import Block, Tiling, block_of
 from labkit.ladder import Launch
+
+MAX_LINE = 2**32 // 256  # elements between lines; of no tile with lines so far apart a 32-bit index counts them all
+
+
+class Access(NamedTuple):
+    """What the kernel is compiled for, besides a block: how it accesses the arrays.
+
+    left_major, right_major: K_MAJOR or MN_MAJOR. left_width, right_width, width: neighbours of one access, of operands
+    and result. index: type of indices within a tile. adds: whether an array is added.
+    """
+
+    left_major: int
+    left_width: int
+    right_major: int
+    right_width: int
+    width: int
+    index: type
+    adds: bool
 
 
 def launches(left, right, C, tiling: Tiling, alpha: float, beta: float, added, workspace: Workspace) -> list[Launch]:
     """Return the launch of C = alpha * left @ right.T + beta * added, and that which adds the parts of k.
 
-    The arrays are matrices or batches, M x K, N x K and M x N; where C is a batch, an operand may be a matrix.
+    The arrays are matrices or batches, M x K, N x K and M x N, whose rows and columns do not run backwards; where C is
+    a batch, an operand may be a matrix.
     """
     block = block_of(tiling)
     if tiling.swapped:
         left, right, C, added = right, left, transpose(C), transpose(added)
     C, added = as_batch(C), as_batch(added)
-    batches, rows, cols = C.shape
-    output = Output(as_strided(C, (1, *C.shape), (0, *C.strides)), np.float32(alpha), np.float32(beta), added)
-    later = []
+    (batches, rows, cols), K = C.shape, left.shape[-1]
+    left, left_major, left_width = _as_operand(left)
+    right, right_major, right_width = _as_operand(right)
+    row_tiles, col_tiles = -(-rows // block.rows), -(-cols // block.cols)
+    tiles = Tiles(*map(np.uint32, (row_tiles, col_tiles, tiling.parts, K)))
+    result, later = as_strided(C, (1, *C.shape), (0, *C.strides)), []
     if tiling.parts > 1:
         shape = tiling.parts, batches, rows, round_up_to_vectors(cols, C.dtype)
-        parts = workspace.array("parts", shape, C.dtype)
-        later.append(combine_parts(parts, added, C, alpha, beta, FP32))
-        output = Output(parts, np.float32(1), np.float32(0), added)
-    left, right = (_repeat(X, batches) for X in (left, right))
-    K = left.shape[-1]
-    row_tiles, col_tiles = -(-rows // block.rows), -(-cols // block.cols)
-    (left, left_major, left_width), (right, right_major, right_width) = map(_arrange, (left, right))
-    width = 4 if output.array.shape[3] % 4 == 0 and has_aligned_rows(output.array) else 1
-    kernel = specialise_kernel(block, left_major, left_width, right_major, right_width, width, bool(output.beta != 0))
-    tiles = Tiles(*map(np.uint32, (row_tiles, col_tiles, tiling.parts, K)))
+        result = workspace.array("parts", shape, C.dtype)
+        later.append(add_parts_launch(result, added, C, alpha, beta, FP32))
+        alpha, beta = 1, 0
+    output, width = _as_output(result, added, alpha, beta)
+    index = np.uint32 if max(left.line, right.line) < MAX_LINE else np.uint64
+    access = Access(left_major, left_width, right_major, right_width, width, index, adds=bool(beta != 0))
+    kernel = specialise_kernel(block, access, is_early())
     grid = row_tiles * col_tiles * tiling.parts * batches
     return [Launch(kernel, grid, (32, block.warps), (left, right, tiles, output), block.shared_bytes), *later]
 
 
-def _repeat(X, batches):
-    """View a matrix as a batch that repeats it."""
-    return X if len(X.shape) == 3 else as_strided(X, (batches, *X.shape), (0, *X.strides))
+def _as_operand(X) -> tuple[Operand, int, int]:
+    """Return an operand, the axis along which its lines run, and the neighbours of one copy."""
+    X = as_batch(X)
+    major = K_MAJOR if X.strides[2] <= X.strides[1] else MN_MAJOR
+    lines = X if major == K_MAJOR else transpose(X)
+    vector, first = _flatten(X)
+    batch, line, step = (stride // X.dtype.itemsize for stride in lines.strides)
+    batch = batch if X.shape[0] > 1 else 0  # one matrix may be repeated
+    numbers = np.int64(first), np.int64(batch), np.uint32(line), np.uint32(step), np.uint32(X.shape[1])
+    return Operand(vector, *numbers), major, 4 if has_aligned_rows(lines) else 1
 
 
-def _arrange(X) -> tuple:
-    """Return an operand with contiguous rows, the axis along which these run, and the neighbours of one copy."""
-    if abs(X.strides[2]) <= abs(X.strides[1]):
-        return X, K_MAJOR, 4 if has_aligned_rows(X) else 1
-    X = transpose(X)
-    return X, MN_MAJOR, 4 if has_aligned_rows(X) else 1
+def _as_output(result, added, alpha, beta) -> tuple[Output, int]:
+    """Return the output, and the neighbours that one access stores."""
+    _, _, rows, cols = result.shape
+    vector, first = _flatten(result)
+    part, batch, row, col = (stride // result.dtype.itemsize for stride in result.strides)
+    width = 4 if cols % 4 == 0 and has_aligned_rows(result) else 1
+    strides = np.int64(first), np.int64(part), np.int64(batch), np.uint32(row), np.uint32(col)
+    numbers = *strides, np.uint32(rows), np.uint32(cols), np.float32(alpha), np.float32(beta)
+    return Output(vector, *numbers, added), width
+
+
+def _flatten(X):
+    """Return all memory from the first byte to the last of an array as a vector, and the place of its first element."""
+    begin, end = extent(X.shape, X.strides, X.dtype.itemsize)
+    size = X.dtype.itemsize
+    return as_strided(X, ((end - begin) // size,), begin_byte=begin), -begin // size
 
 
 @cache
-def specialise_kernel(
-    block: Block, left_major: int, left_width: int, right_major: int, right_width: int, output_width: int, adds: bool
-):
-    """Return the kernel compiled for a block, and for the operands' memory order and alignment."""
+def specialise_kernel(block: Block, access: Access, early: bool):
+    """Return the kernel compiled for a block and the arrays' layouts, and for launches that begin early."""
     left_shape, right_shape = (
         (block.stages, rows, block.step) if major == K_MAJOR else (block.stages, block.step, rows)
-        for rows, major in ((block.rows, left_major), (block.cols, right_major))
+        for rows, major in ((block.rows, access.left_major), (block.cols, access.right_major))
     )
     threads = 32 * block.warps
-    bounded = cuda.jit(launch_bounds=(threads, block.per_sm))(simt.py_func)
+    bounded = cuda.jit(launch_bounds=(threads, block.per_sm), early=early)(simt.py_func)
+    if early:
+        bounded = specialise(bounded, await_previous=previous_launch)
     return specialise(
         bounded,
         BM=block.rows,
@@ -84,13 +123,14 @@ def specialise_kernel(
         THREADS=threads,
         STAGES=block.stages,
         PENDING=block.stages - 2,
-        LEFT_MAJOR=left_major,
-        RIGHT_MAJOR=right_major,
+        LEFT_MAJOR=access.left_major,
+        RIGHT_MAJOR=access.right_major,
         LEFT_SHAPE=left_shape,
         RIGHT_SHAPE=right_shape,
-        LEFT_WIDTH=left_width,
-        RIGHT_WIDTH=right_width,
-        OUTPUT_WIDTH=output_width,
-        ADDS=adds,
+        LEFT_WIDTH=access.left_width,
+        RIGHT_WIDTH=access.right_width,
+        OUTPUT_WIDTH=access.width,
+        INDEX=access.index,
+        ADDS=access.adds,
         RIGHT_BYTE=block.stages * block.rows * block.step * 4,
     )

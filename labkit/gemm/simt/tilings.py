@@ -4,7 +4,7 @@ from math import ceil
 from typing import NamedTuple
 
 from labkit.formats import FP32
-from labkit.gemm.combine import combine_cycles
+from labkit.gemm.parts import add_parts_cycles
 
 SHARED_BYTES = 227 * 1024  # of an SM of compute capability 9.0
 BLOCK_BYTES = 1024  # of them, that each block takes besides
@@ -91,18 +91,15 @@ class Block(NamedTuple):
 
 
 BLOCKS = (
-    Block(128, 256, slices=1, warps_y=2, warps_x=4, lanes_y=4, step=32, stages=2, efficiency=0.9),
-    Block(128, 192, slices=1, warps_y=4, warps_x=2, lanes_y=4, step=32, stages=3, efficiency=0.85),
-    Block(128, 128, slices=2, warps_y=2, warps_x=2, lanes_y=4, step=32, stages=4, efficiency=0.85),
+    Block(128, 256, slices=1, warps_y=2, warps_x=4, lanes_y=4, step=32, stages=2, efficiency=0.85),
+    Block(128, 192, slices=1, warps_y=4, warps_x=2, lanes_y=4, step=32, stages=2, efficiency=0.8),
     Block(128, 128, slices=1, warps_y=2, warps_x=2, lanes_y=4, step=32, stages=3, efficiency=0.85),
-    Block(64, 128, slices=4, warps_y=1, warps_x=2, lanes_y=4, step=32, stages=5, efficiency=0.8),
-    Block(64, 64, slices=8, warps_y=1, warps_x=1, lanes_y=4, step=64, stages=4, efficiency=0.8),
-    Block(64, 64, slices=1, warps_y=2, warps_x=1, lanes_y=4, step=32, stages=3, efficiency=0.7),
-    Block(32, 128, slices=8, warps_y=1, warps_x=1, lanes_y=2, step=64, stages=4, efficiency=0.75),
-    Block(32, 32, slices=1, warps_y=1, warps_x=1, lanes_y=4, step=32, stages=2, efficiency=0.5),
+    Block(64, 128, slices=4, warps_y=1, warps_x=2, lanes_y=4, step=64, stages=4, efficiency=0.8),
+    Block(64, 64, slices=8, warps_y=1, warps_x=1, lanes_y=4, step=128, stages=3, efficiency=0.8),
+    Block(64, 64, slices=1, warps_y=2, warps_x=1, lanes_y=4, step=32, stages=3, efficiency=0.65),
     Block(32, 128, slices=4, warps_y=1, warps_x=1, lanes_y=2, step=32, stages=4, efficiency=0.75),
+    Block(32, 32, slices=1, warps_y=1, warps_x=1, lanes_y=4, step=32, stages=2, efficiency=0.5),
     Block(16, 128, slices=4, warps_y=1, warps_x=1, lanes_y=1, step=32, stages=4, efficiency=0.6),
-    Block(16, 128, slices=8, warps_y=1, warps_x=1, lanes_y=1, step=64, stages=3, efficiency=0.6),
     Block(8, 128, slices=8, warps_y=1, warps_x=1, lanes_y=1, step=64, stages=3, efficiency=0.5),
     Block(4, 128, slices=8, warps_y=1, warps_x=1, lanes_y=1, step=64, stages=3, efficiency=0.4),
 )
@@ -166,5 +163,5 @@ def estimate(tiling: Tiling, work: Work, sms: int) -> float:
     cycles = START_CYCLES + max(limits) + OVERLAP_LOSS * (sum(limits) - max(limits))
     cycles += (ceil(blocks / block.per_sm) - 1) * WAVE_CYCLES
     if tiling.parts > 1:
-        cycles += combine_cycles(tiling.parts, work.M * work.N * work.batches)
+        cycles += add_parts_cycles(tiling.parts, work.M * work.N * work.batches)
     return cycles
