@@ -10,6 +10,7 @@ from labkit.arrays.views import transpose
 from labkit.calls import tuning
 from labkit.calls.choice import fastest_first, recorded_ms, sort_by_estimates
 from labkit.formats import FORMATS, FP32, TF32, Format, format_named
+from labkit.gemm import small
 from labkit.gemm.library.kernel import general
 from labkit.gemm.library.launches import FORMATS as LIBRARY_FORMATS
 from labkit.gemm.library.tilings import Tiling, Work, estimate, tilings
@@ -23,7 +24,8 @@ from labkit.ptx.capabilities import CAPABILITIES, can_run, is_missing
 class Candidate(NamedTuple):
     """Kernel that can compute a product.
 
-    step: slug of a ladder's step, "general" for the library's kernel, "simt" for that of CUDA cores, or "gemv".
+    step: slug of a ladder's step, "general" for the library's kernel, "simt" for that of CUDA cores, "small" for that
+    of small products, or "gemv".
     tiling: of "general" and "simt". parts: of k that "general" multiplies as a batch, and a last launch adds.
     """
 
@@ -48,6 +50,8 @@ class Candidate(NamedTuple):
             return [general]
         if self.step == "simt":
             return [simt_kernel]
+        if self.step == "small":
+            return [small.small]
         if self.step == "gemv":
             return [step.kernel for step in ladder("blas", "level2")]
         return [step.kernel for step in _all_steps() if step.slug == self.step]
@@ -83,6 +87,7 @@ LIBRARY_CAPABILITY = CAPABILITIES["wgmma"]
 PARTS = 8, 16, 24, 32, 48, 64, 96, 128  # of k to try
 MIN_PART_BYTES = 512  # of a row
 CYCLES_PER_US = 1700  # of a busy GPU of compute capability 9.0
+MAX_SMALL_SIDE = 128  # rows and columns of a result whose warps load their operands themselves
 MAX_GEMV_SIDE = 4  # rows or columns of a result that gemv computes one by one
 
 
@@ -160,6 +165,8 @@ def _library_candidates(format, shape, sms) -> list[Candidate]:
     row_bytes = round_up_to_vectors(shape.K, format.dtype) * format.itemsize
     work = Work(shape.M, shape.N, row_bytes, shape.batches)
     found = {Candidate("general", tiling): estimate(tiling, work, sms) for tiling in tilings(work, sms)}
+    if format in small.FORMATS and max(shape.M, shape.N) <= MAX_SMALL_SIDE:
+        found[Candidate("small")] = small.estimate(*shape, sms)
     if shape.batches == 1:
         for parts in _even_parts(shape.K * format.itemsize):
             in_parts = Work(shape.M, shape.N, row_bytes // parts, parts)

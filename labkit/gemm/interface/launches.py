@@ -16,13 +16,14 @@ from labkit.arrays.views import (
 )
 from labkit.arrays.workspace import Workspace
 from labkit.formats import FP32, Format
-from labkit.gemm.interface.arrange import arrange_operand
+from labkit.gemm import small
+from labkit.gemm.interface.arrange import align_lines, arrange_operand, straddles_sectors
 from labkit.gemm.interface.candidates import Candidate, find_step
 from labkit.gemm.interface.combine import combine_product
 from labkit.gemm.interface.planes import batched_kernel
 from labkit.gemm.library import launches as library
 from labkit.gemm.library.constants import MN_ROWS
-from labkit.gemm.library.tilings import Tiling, Work, choose_whole_boxes
+from labkit.gemm.library.tilings import Tiling, Work, choose_copies, choose_whole_boxes
 from labkit.gemm.parts import add_parts_launch
 from labkit.gemm.problem import LayerProblem
 from labkit.gemm.simt import launches as simt
@@ -66,6 +67,8 @@ def launches(
         return library_launches(candidate.tiling, format, terms, workspace)
     if candidate.step == "simt":
         return simt_launches(candidate.tiling, terms, workspace)
+    if candidate.step == "small":
+        return small.launches(left, right, C, format, alpha, beta, terms.added)
     if candidate.step == "gemv":
         return gemv_launches(terms, workspace)
     return step_launches(find_step(candidate, format), format, terms, workspace)
@@ -81,6 +84,11 @@ def library_launches(tiling: Tiling, format: Format, terms: Terms, workspace: Wo
     tiling = _adapt_tiling(tiling, left, right, C)
     left_rows, right_rows = (tiling.cols, tiling.rows) if tiling.swapped else (tiling.rows, tiling.cols)  # of a tile
     launch_list = []
+    copies = choose_copies(tiling, _work_of(left, right, C), cuda.get_current_device().MULTIPROCESSOR_COUNT)
+    left, right = (
+        align_lines(X, role, workspace, launch_list) if copied else X
+        for X, role, copied in ((left, "left", copies[0]), (right, "right", copies[1]))
+    )
     left = _prepare_operand(left, left_rows, "left", workspace, launch_list)
     right = _prepare_operand(right, right_rows, "right", workspace, launch_list)
     result = C
@@ -119,10 +127,13 @@ def _adapt_tiling(tiling, left, right, C):
     X = left if tiling.swapped else right
     if not _is_mn_major(X):
         return tiling
-    row_bytes = X.shape[-1] * X.dtype.itemsize
-    work = Work(*C.shape[-2:], row_bytes, *C.shape[:-2])
-    sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
-    return choose_whole_boxes(tiling, work, sms, prod(X.shape[:-1]) * row_bytes)
+    work, sms = _work_of(left, right, C), cuda.get_current_device().MULTIPROCESSOR_COUNT
+    return choose_whole_boxes(tiling, work, sms, prod(X.shape[:-1]) * work.row_bytes)
+
+
+def _work_of(left, right, C) -> Work:
+    row_bytes = left.shape[-1] * left.dtype.itemsize
+    return Work(*C.shape[-2:], row_bytes, prod(C.shape[:-2]), (straddles_sectors(left), straddles_sectors(right)))
 
 
 def _prepare_operand(X, tile_rows, role, workspace, launch_list):

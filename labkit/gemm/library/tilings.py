@@ -19,6 +19,7 @@ START_CYCLES = 3800  # until the first tile arrives
 STEP_CYCLES = 40  # per step along k, besides its multiply-adds
 OUTPUTS_PER_CYCLE = 32  # of a tile that advance by a step along k
 L2_BYTES_PER_CYCLE = 70  # to one SM
+STRADDLING_COST = 2.5  # of a line that begins at an odd multiple of 16 bytes, and touches a sector more, in L2
 L2_BYTES_PER_CYCLE_OF_ALL = 9000  # to all SMs
 DRAM_BYTES_PER_CYCLE = 1700  # to all SMs
 STORED_PER_CYCLE = 8  # outputs of a block
@@ -40,12 +41,16 @@ class Tiling(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Size of a batched product: M x N results, from operands with rows of `row_bytes` along k."""
+    """Size of a batched product: M x N results, from operands with rows of `row_bytes` along k.
+
+    straddling: whether lines of the left and of the right operand in memory begin at odd multiples of 16 bytes.
+    """
 
     M: int
     N: int
     row_bytes: int
     batches: int = 1
+    straddling: tuple[bool, bool] = (False, False)
 
 
 def tilings(work: Work, sms: int, width: int = 8) -> list[Tiling]:
@@ -79,6 +84,20 @@ def choose_whole_boxes(tiling: Tiling, work: Work, sms: int, copied_bytes: int) 
     return whole if estimate(whole, work, sms) < copy_cycles + estimate(tiling, work, sms) else tiling
 
 
+@lru_cache(1024)
+def choose_copies(tiling: Tiling, work: Work, sms: int) -> tuple[bool, bool]:
+    """Return whether to copy the left and the right operand first, to lines that begin at multiples of 32 bytes."""
+
+    def cycles(copied):
+        straddling = tuple(straddles and not copy for straddles, copy in zip(work.straddling, copied))
+        sizes = (rows * work.row_bytes * work.batches for rows, copy in zip((work.M, work.N), copied) if copy)
+        copy_cycles = sum(START_CYCLES + 2 * size / DRAM_BYTES_PER_CYCLE for size in sizes)
+        return estimate(tiling, work._replace(straddling=straddling), sms) + copy_cycles
+
+    options = product(*((False, True) if straddles else (False,) for straddles in work.straddling))
+    return min(options, key=cycles)
+
+
 def check_tiling(tiling: Tiling) -> None:
     """Raise ValueError for a tiling that the kernel does not support."""
     least = 8 if tiling.swapped else MIN_COLS
@@ -97,7 +116,9 @@ def estimate(tiling: Tiling, work: Work, sms: int) -> float:
     waves = ceil(tiles * tiling.splits / sms)
     steps = ceil(work.row_bytes / STEP_BYTES / tiling.splits)
     outputs = tiling.rows * tiling.cols
-    l2_cycles = (tiling.rows + tiling.cols) * STEP_BYTES / L2_BYTES_PER_CYCLE
+    left_cost, right_cost = (STRADDLING_COST if straddles else 1 for straddles in work.straddling)
+    row_cost, col_cost = (right_cost, left_cost) if tiling.swapped else (left_cost, right_cost)
+    l2_cycles = (tiling.rows * row_cost + tiling.cols * col_cost) * STEP_BYTES / L2_BYTES_PER_CYCLE
     main_loop_cycles = steps * max(outputs / OUTPUTS_PER_CYCLE + STEP_CYCLES, l2_cycles)
     part_cycles = outputs * 4 * (1 + tiling.splits) / PART_BYTES_PER_CYCLE if tiling.splits > 1 else 0
     dram_bytes = (work.M + work.N) * work.row_bytes * work.batches

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from labkit import cuda, specialise
-from labkit.arrays.addresses import extent, has_aligned_rows, round_up_to_vectors
-from labkit.arrays.views import as_batch, as_strided, transpose
+from labkit.arrays.addresses import has_aligned_rows, round_up_to_vectors
+from labkit.arrays.views import as_batch, as_strided, flatten_memory, transpose
 from labkit.arrays.workspace import Workspace
 from labkit.formats import FP32
 from labkit.gemm.early import is_early, previous_launch
@@ -71,7 +71,7 @@ def _as_operand(X) -> tuple[Operand, int, int]:
     X = as_batch(X)
     major = K_MAJOR if X.strides[2] <= X.strides[1] else MN_MAJOR
     lines = X if major == K_MAJOR else transpose(X)
-    vector, first = _flatten(X)
+    vector, first = flatten_memory(X)
     batch, line, step = (stride // X.dtype.itemsize for stride in lines.strides)
     batch = batch if X.shape[0] > 1 else 0  # one matrix may be repeated
     numbers = np.int64(first), np.int64(batch), np.uint32(line), np.uint32(step), np.uint32(X.shape[1])
@@ -81,19 +81,12 @@ def _as_operand(X) -> tuple[Operand, int, int]:
 def _as_output(result, added, alpha, beta) -> tuple[Output, int]:
     """Return the output, and the neighbours that one access stores."""
     _, _, rows, cols = result.shape
-    vector, first = _flatten(result)
+    vector, first = flatten_memory(result)
     part, batch, row, col = (stride // result.dtype.itemsize for stride in result.strides)
     width = 4 if cols % 4 == 0 and has_aligned_rows(result) else 1
     strides = np.int64(first), np.int64(part), np.int64(batch), np.uint32(row), np.uint32(col)
     numbers = *strides, np.uint32(rows), np.uint32(cols), np.float32(alpha), np.float32(beta)
     return Output(vector, *numbers, added), width
-
-
-def _flatten(X):
-    """Return all memory from the first byte to the last of an array as a vector, and the place of its first element."""
-    begin, end = extent(X.shape, X.strides, X.dtype.itemsize)
-    size = X.dtype.itemsize
-    return as_strided(X, ((end - begin) // size,), begin_byte=begin), -begin // size
 
 
 @cache
