@@ -45,7 +45,6 @@ LOW, HIGH = np.uint32(0xFFFF), np.uint32(0xFFFF0000)
 START_CYCLES = 4000  # fitted to measured times, like the others
 TILE_CYCLES = 60  # of an SM, besides those of its steps
 STEP_CYCLES = 90
-DRAM_BYTES_PER_CYCLE = 1700  # to all SMs
 
 
 class Operand(NamedTuple):
@@ -272,8 +271,8 @@ def specialise_kernel(format: Format, left_load: int, right_load: int, wide: boo
     return specialise(bounded, FORMAT=format.number, **constants)
 
 
-def estimate(M: int, N: int, K: int, batches: int, sms: int) -> float:
-    """Estimate the cycles that a batch takes."""
+def estimate(M: int, N: int, K: int, batches: int, sms: int, dram: float) -> float:
+    """Estimate the cycles of a batch on a GPU of `sms` SMs, with `dram` bytes per cycle from its DRAM."""
     tiles = ceil(M / TILE) * ceil(N / TILE) * batches
-    dram_cycles = 2 * batches * (M * K + N * K + M * N) / DRAM_BYTES_PER_CYCLE
+    dram_cycles = 2 * batches * (M * K + N * K + M * N) / dram
     return START_CYCLES + max(dram_cycles, tiles / sms * (TILE_CYCLES + STEP_CYCLES * ceil(K / STEP)))

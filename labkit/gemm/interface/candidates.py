@@ -11,6 +11,7 @@ from labkit.calls import tuning
 from labkit.calls.choice import fastest_first, recorded_ms, sort_by_estimates
 from labkit.formats import FORMATS, FP32, TF32, Format, format_named
 from labkit.gemm import small
+from labkit.gemm.bandwidth import CYCLES_PER_US, dram_bytes_per_cycle
 from labkit.gemm.library.kernel import general
 from labkit.gemm.library.launches import FORMATS as LIBRARY_FORMATS
 from labkit.gemm.library.tilings import Tiling, Work, estimate, tilings
@@ -86,7 +87,6 @@ LAUNCH_US = 3  # per launch, besides its kernel
 LIBRARY_CAPABILITY = CAPABILITIES["wgmma"]
 PARTS = 8, 16, 24, 32, 48, 64, 96, 128  # of k to try
 MIN_PART_BYTES = 512  # of a row
-CYCLES_PER_US = 1700  # of a busy GPU of compute capability 9.0
 MAX_SMALL_SIDE = 128  # rows and columns of a result whose warps load their operands themselves
 MAX_GEMV_SIDE = 4  # rows or columns of a result that gemv computes one by one
 
@@ -153,7 +153,7 @@ def _candidates(format, shape, capability, sms, gpu):
     modelled_us = {Candidate(step.slug): _time_us(step, shape, sms) for step in steps}
     if format == FP32:
         if can_run(simt_kernel, format.number, capability):
-            ranked = simt.tilings(simt.Work(*shape), sms)
+            ranked = simt.tilings(simt.Work(*shape), sms, dram_bytes_per_cycle())
             modelled_us |= {Candidate("simt", tiling): cycles / CYCLES_PER_US for tiling, cycles in ranked}
         if min(shape.M, shape.N) <= MAX_GEMV_SIDE:
             modelled_us[Candidate("gemv")] = _gemv_time_us(shape)
@@ -163,15 +163,17 @@ def _candidates(format, shape, capability, sms, gpu):
 def _library_candidates(format, shape, sms) -> list[Candidate]:
     """Return candidates of the library's kernel, also with k divided into parts."""
     row_bytes = round_up_to_vectors(shape.K, format.dtype) * format.itemsize
-    work = Work(shape.M, shape.N, row_bytes, shape.batches)
-    found = {Candidate("general", tiling): estimate(tiling, work, sms) for tiling in tilings(work, sms)}
+    work, dram = Work(shape.M, shape.N, row_bytes, shape.batches), dram_bytes_per_cycle()
+    found = {
+        Candidate("general", tiling): estimate(tiling, work, sms, dram) for tiling in tilings(work, sms, dram=dram)
+    }
     if format in small.FORMATS and max(shape.M, shape.N) <= MAX_SMALL_SIDE:
-        found[Candidate("small")] = small.estimate(*shape, sms)
+        found[Candidate("small")] = small.estimate(*shape, sms, dram)
     if shape.batches == 1:
         for parts in _even_parts(shape.K * format.itemsize):
             in_parts = Work(shape.M, shape.N, row_bytes // parts, parts)
-            tiling = next(tiling for tiling in tilings(in_parts, sms) if tiling.splits == 1)
-            cycles = estimate(tiling, in_parts, sms) + add_parts_cycles(parts, shape.M * shape.N)
+            tiling = next(tiling for tiling in tilings(in_parts, sms, dram=dram) if tiling.splits == 1)
+            cycles = estimate(tiling, in_parts, sms, dram) + add_parts_cycles(parts, shape.M * shape.N)
             found[Candidate("general", tiling, parts)] = cycles
     return sort_by_estimates(list(found), found.get)
 

@@ -17,6 +17,7 @@ from labkit.arrays.views import (
 from labkit.arrays.workspace import Workspace
 from labkit.formats import FP32, Format
 from labkit.gemm import small
+from labkit.gemm.bandwidth import dram_bytes_per_cycle
 from labkit.gemm.interface.arrange import align_lines, arrange_operand, straddles_sectors
 from labkit.gemm.interface.candidates import Candidate, find_step
 from labkit.gemm.interface.combine import combine_product
@@ -84,7 +85,8 @@ def library_launches(tiling: Tiling, format: Format, terms: Terms, workspace: Wo
     tiling = _adapt_tiling(tiling, left, right, C)
     left_rows, right_rows = (tiling.cols, tiling.rows) if tiling.swapped else (tiling.rows, tiling.cols)  # of a tile
     launch_list = []
-    copies = choose_copies(tiling, _work_of(left, right, C), cuda.get_current_device().MULTIPROCESSOR_COUNT)
+    sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
+    copies = choose_copies(tiling, _work_of(left, right, C), sms, dram_bytes_per_cycle())
     left, right = (
         align_lines(X, role, workspace, launch_list) if copied else X
         for X, role, copied in ((left, "left", copies[0]), (right, "right", copies[1]))
@@ -128,7 +130,7 @@ def _adapt_tiling(tiling, left, right, C):
     if not _is_mn_major(X):
         return tiling
     work, sms = _work_of(left, right, C), cuda.get_current_device().MULTIPROCESSOR_COUNT
-    return choose_whole_boxes(tiling, work, sms, prod(X.shape[:-1]) * work.row_bytes)
+    return choose_whole_boxes(tiling, work, sms, prod(X.shape[:-1]) * work.row_bytes, dram_bytes_per_cycle())
 
 
 def _work_of(left, right, C) -> Work:

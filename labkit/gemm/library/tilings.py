@@ -5,6 +5,7 @@ from itertools import product
 from math import ceil
 from typing import NamedTuple
 
+from labkit.gemm.bandwidth import H100_BYTES_PER_CYCLE
 from labkit.gemm.library.constants import MN_ROWS
 
 SHARED_BYTES = 227 * 1024  # per block on compute capability 9.0
@@ -21,7 +22,6 @@ OUTPUTS_PER_CYCLE = 32  # of a tile that advance by a step along k
 L2_BYTES_PER_CYCLE = 70  # to one SM
 STRADDLING_COST = 2.5  # of a line that begins at an odd multiple of 16 bytes, and touches a sector more, in L2
 L2_BYTES_PER_CYCLE_OF_ALL = 9000  # to all SMs
-DRAM_BYTES_PER_CYCLE = 1700  # to all SMs
 STORED_PER_CYCLE = 8  # outputs of a block
 PART_BYTES_PER_CYCLE = 16  # of partial sums that a block writes or reads
 
@@ -53,10 +53,10 @@ class Work(NamedTuple):
     straddling: tuple[bool, bool] = (False, False)
 
 
-def tilings(work: Work, sms: int, width: int = 8) -> list[Tiling]:
+def tilings(work: Work, sms: int, width: int = 8, dram: float = H100_BYTES_PER_CYCLE) -> list[Tiling]:
     """Return the best tiling of each kind of tile for a GPU of `sms` SMs, the most promising first.
 
-    The columns of a tile are a multiple of `width`.
+    The columns of a tile are a multiple of `width`. DRAM gives all SMs together `dram` bytes per cycle.
     """
     widths = range(MIN_COLS, 257, width)
     all_tilings = [_make_tiling(*sizes, swapped=False) for sizes in product((64, 128), widths, SPLITS)]
@@ -64,14 +64,16 @@ def tilings(work: Work, sms: int, width: int = 8) -> list[Tiling]:
     narrow_sizes = product((64, 128), (cols for cols in narrow if cols <= 64), SPLITS)
     all_tilings += [_make_tiling(*sizes, swapped=True) for sizes in narrow_sizes]
     by_kind = {}
-    for tiling in sorted(all_tilings, key=lambda tiling: estimate(tiling, work, sms)):
+    for tiling in sorted(all_tilings, key=lambda tiling: estimate(tiling, work, sms, dram)):
         kind = tiling.rows, tiling.cols // 32, min(tiling.splits, 3), tiling.swapped
         by_kind.setdefault(kind, tiling)
     return list(by_kind.values())
 
 
 @lru_cache(1024)
-def choose_whole_boxes(tiling: Tiling, work: Work, sms: int, copied_bytes: int) -> Tiling:
+def choose_whole_boxes(
+    tiling: Tiling, work: Work, sms: int, copied_bytes: int, dram: float = H100_BYTES_PER_CYCLE
+) -> Tiling:
     """Return a tiling whose columns are whole boxes, or the given one where that and a copy of the operand is faster.
 
     For an MN-major operand of `copied_bytes`. Boxes of 64 rows that are not aligned touch two cache lines per 128
@@ -79,20 +81,20 @@ def choose_whole_boxes(tiling: Tiling, work: Work, sms: int, copied_bytes: int) 
     """
     if tiling.cols % MN_ROWS == 0:
         return tiling
-    whole = tilings(work, sms, MN_ROWS)[0]
-    copy_cycles = START_CYCLES + 2 * copied_bytes / DRAM_BYTES_PER_CYCLE
-    return whole if estimate(whole, work, sms) < copy_cycles + estimate(tiling, work, sms) else tiling
+    whole = tilings(work, sms, MN_ROWS, dram)[0]
+    copy_cycles = START_CYCLES + 2 * copied_bytes / dram
+    return whole if estimate(whole, work, sms, dram) < copy_cycles + estimate(tiling, work, sms, dram) else tiling
 
 
 @lru_cache(1024)
-def choose_copies(tiling: Tiling, work: Work, sms: int) -> tuple[bool, bool]:
+def choose_copies(tiling: Tiling, work: Work, sms: int, dram: float = H100_BYTES_PER_CYCLE) -> tuple[bool, bool]:
     """Return whether to copy the left and the right operand first, to lines that begin at multiples of 32 bytes."""
 
     def cycles(copied):
         straddling = tuple(straddles and not copy for straddles, copy in zip(work.straddling, copied))
         sizes = (rows * work.row_bytes * work.batches for rows, copy in zip((work.M, work.N), copied) if copy)
-        copy_cycles = sum(START_CYCLES + 2 * size / DRAM_BYTES_PER_CYCLE for size in sizes)
-        return estimate(tiling, work._replace(straddling=straddling), sms) + copy_cycles
+        copy_cycles = sum(START_CYCLES + 2 * size / dram for size in sizes)
+        return estimate(tiling, work._replace(straddling=straddling), sms, dram) + copy_cycles
 
     options = product(*((False, True) if straddles else (False,) for straddles in work.straddling))
     return min(options, key=cycles)
@@ -109,7 +111,7 @@ def check_tiling(tiling: Tiling) -> None:
         )
 
 
-def estimate(tiling: Tiling, work: Work, sms: int) -> float:
+def estimate(tiling: Tiling, work: Work, sms: int, dram: float = H100_BYTES_PER_CYCLE) -> float:
     """Estimate the cycles that a product takes with a tiling."""
     rows, cols = (work.N, work.M) if tiling.swapped else (work.M, work.N)
     tiles = ceil(rows / tiling.rows) * ceil(cols / tiling.cols) * work.batches
@@ -123,7 +125,7 @@ def estimate(tiling: Tiling, work: Work, sms: int) -> float:
     part_cycles = outputs * 4 * (1 + tiling.splits) / PART_BYTES_PER_CYCLE if tiling.splits > 1 else 0
     dram_bytes = (work.M + work.N) * work.row_bytes * work.batches
     loaded_bytes = tiles * (tiling.rows + tiling.cols) * work.row_bytes
-    memory_cycles = dram_bytes / DRAM_BYTES_PER_CYCLE + max(0, loaded_bytes - dram_bytes) / L2_BYTES_PER_CYCLE_OF_ALL
+    memory_cycles = dram_bytes / dram + max(0, loaded_bytes - dram_bytes) / L2_BYTES_PER_CYCLE_OF_ALL
     epilogue_cycles = outputs / STORED_PER_CYCLE + part_cycles
     return START_CYCLES + max(memory_cycles, waves * main_loop_cycles) + waves * epilogue_cycles
 

@@ -4,6 +4,7 @@ from math import ceil
 from typing import NamedTuple
 
 from labkit.formats import FP32
+from labkit.gemm.bandwidth import H100_BYTES_PER_CYCLE
 from labkit.gemm.parts import add_parts_cycles
 
 SHARED_BYTES = 227 * 1024  # of an SM of compute capability 9.0
@@ -17,7 +18,6 @@ WAVE_CYCLES = 1500  # of each further wave of blocks
 MADDS_PER_CYCLE = 128
 FULL_WARPS = 8  # that keep the multipliers busy
 L2_BYTES_PER_CYCLE = 64  # to one SM
-DRAM_BYTES_PER_CYCLE = 2300  # to all SMs
 OVERLAP_LOSS = 0.1  # share of the shorter ones of computing and both kinds of traffic that adds to the longest
 
 
@@ -100,8 +100,8 @@ BLOCKS = (
     Block(32, 128, slices=4, warps_y=1, warps_x=1, lanes_y=2, step=32, stages=4, efficiency=0.75),
     Block(32, 32, slices=1, warps_y=1, warps_x=1, lanes_y=4, step=32, stages=2, efficiency=0.5),
     Block(16, 128, slices=4, warps_y=1, warps_x=1, lanes_y=1, step=32, stages=4, efficiency=0.6),
-    Block(8, 128, slices=8, warps_y=1, warps_x=1, lanes_y=1, step=64, stages=3, efficiency=0.5),
-    Block(4, 128, slices=8, warps_y=1, warps_x=1, lanes_y=1, step=64, stages=3, efficiency=0.4),
+    Block(8, 128, slices=8, warps_y=1, warps_x=1, lanes_y=1, step=64, stages=3, efficiency=0.4),
+    Block(4, 128, slices=8, warps_y=1, warps_x=1, lanes_y=1, step=64, stages=3, efficiency=0.3),
 )
 BY_KIND = {(block.rows, block.cols, block.slices): block for block in BLOCKS}
 
@@ -125,13 +125,16 @@ def block_of(tiling: Tiling) -> Block:
     return block
 
 
-def tilings(work: Work, sms: int) -> list[tuple[Tiling, float]]:
-    """Return the best tiling of each kind of block and its estimated cycles, the most promising first."""
+def tilings(work: Work, sms: int, dram: float = H100_BYTES_PER_CYCLE) -> list[tuple[Tiling, float]]:
+    """Return the best tiling of each kind of block and its estimated cycles, the most promising first.
+
+    DRAM gives all SMs together `dram` bytes per cycle.
+    """
     found = []
     for block in BLOCKS:
         for swapped in (False, True) if block.rows < block.cols and work.N < work.M else (False,):
             options = [Tiling(*block[:3], parts, swapped) for parts in _parts(block, work, sms, swapped)]
-            cycles = {tiling: estimate(tiling, work, sms) for tiling in options}
+            cycles = {tiling: estimate(tiling, work, sms, dram) for tiling in options}
             found.append(min(cycles.items(), key=lambda item: item[1]))
     return sorted(found, key=lambda item: item[1])
 
@@ -149,7 +152,7 @@ def _count_tiles(block, work, swapped) -> int:
     return ceil(rows / block.rows) * ceil(cols / block.cols) * work.batches
 
 
-def estimate(tiling: Tiling, work: Work, sms: int) -> float:
+def estimate(tiling: Tiling, work: Work, sms: int, dram: float = H100_BYTES_PER_CYCLE) -> float:
     """Estimate the cycles that a product takes with a tiling."""
     block = block_of(tiling)
     blocks = ceil(_count_tiles(block, work, tiling.swapped) * tiling.parts / sms)  # of the SM that has most
@@ -159,7 +162,7 @@ def estimate(tiling: Tiling, work: Work, sms: int) -> float:
     l2_cycles = blocks * (block.rows + block.cols) * depth * FP32.itemsize / L2_BYTES_PER_CYCLE
     result_bytes = work.M * work.N * work.batches * FP32.itemsize
     dram_bytes = (work.M + work.N) * work.K * work.batches * FP32.itemsize + result_bytes
-    limits = madd_cycles, l2_cycles, dram_bytes / DRAM_BYTES_PER_CYCLE
+    limits = madd_cycles, l2_cycles, dram_bytes / dram
     cycles = START_CYCLES + max(limits) + OVERLAP_LOSS * (sum(limits) - max(limits))
     cycles += (ceil(blocks / block.per_sm) - 1) * WAVE_CYCLES
     if tiling.parts > 1:
