@@ -8,7 +8,7 @@ which it loads at once from an operand that is contiguous along either axis.
 
 Costs, for sides that are multiples of 32 and operands of whole 8-byte pieces along k:
 
-    K / 64       loads of 8 bytes per output and operand
+    K / 128      loads of 8 bytes per output and operand
     K / 2048     `mma` per output
 
 Limited by the latency of the loads. Compute capability 8.0.

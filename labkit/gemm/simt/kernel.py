@@ -9,7 +9,7 @@ equal bits. The operands may be contiguous along either axis.
 Costs, for sides that are multiples of the tile, and operands aligned to 16 bytes:
 
     K * (1 / BM + 1 / BN) / 4                    global loads per output
-    K * (1 / TM + 1 / TN) / 4                    shared loads per output, besides those of the sums
+    K * ((1 + 4 / DEPTH) / TM + 1 / TN) / 4      shared loads per output, where SLICES is 1
     STAGES * (BM + BN) * BK * 4                  bytes of shared memory per block, or SLICES * BM * BN * 4 if more
 
 Limited by memory for up to about 16 rows, and by multiply-adds beyond. Compute capability 8.0.

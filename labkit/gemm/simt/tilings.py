@@ -119,9 +119,7 @@ def block_of(tiling: Tiling) -> Block:
     """Return the kind of block of a tiling; raise ValueError if there is none."""
     block = BY_KIND.get(tiling[:3])
     if block is None or tiling.parts < 1:
-        raise ValueError(
-            f"{tiling} is not a tiling: rows, cols and slices are those of one of BLOCKS, parts at least 1"
-        )
+        raise ValueError(f"{tiling} is not a tiling: it has one of BLOCKS, and at least one part")
     return block
 
 
