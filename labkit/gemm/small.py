@@ -45,6 +45,7 @@ LOW, HIGH = np.uint32(0xFFFF), np.uint32(0xFFFF0000)
 START_CYCLES = 4000  # fitted to measured times, like the others
 TILE_CYCLES = 60  # of an SM, besides those of its steps
 STEP_CYCLES = 90
+LATENCY_CYCLES = 700  # of a step's loads
 
 
 class Operand(NamedTuple):
@@ -275,4 +276,6 @@ def estimate(M: int, N: int, K: int, batches: int, sms: int, dram: float) -> flo
     """Estimate the cycles of a batch on a GPU of `sms` SMs, with `dram` bytes per cycle from its DRAM."""
     tiles = ceil(M / TILE) * ceil(N / TILE) * batches
     dram_cycles = 2 * batches * (M * K + N * K + M * N) / dram
-    return START_CYCLES + max(dram_cycles, tiles / sms * (TILE_CYCLES + STEP_CYCLES * ceil(K / STEP)))
+    steps = ceil(K / STEP)
+    busy_cycles = tiles / sms * (TILE_CYCLES + STEP_CYCLES * steps)
+    return START_CYCLES + max(dram_cycles, busy_cycles, ceil(tiles / (sms * WARPS * BLOCKS)) * LATENCY_CYCLES * steps)

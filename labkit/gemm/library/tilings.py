@@ -21,7 +21,7 @@ STEP_CYCLES = 40  # per step along k, besides its multiply-adds
 OUTPUTS_PER_CYCLE = 32  # of a tile that advance by a step along k
 L2_BYTES_PER_CYCLE = 70  # to one SM
 STRADDLING_COST = 2.5  # of a line that begins at an odd multiple of 16 bytes, and touches a sector more, in L2
-L2_BYTES_PER_CYCLE_OF_ALL = 9000  # to all SMs
+L2_BYTES_PER_CYCLE_OF_ALL = 7000  # to all SMs
 STORED_PER_CYCLE = 8  # outputs of a block
 PART_BYTES_PER_CYCLE = 16  # of partial sums that a block writes or reads
 
@@ -125,7 +125,7 @@ def estimate(tiling: Tiling, work: Work, sms: int, dram: float = H100_BYTES_PER_
     part_cycles = outputs * 4 * (1 + tiling.splits) / PART_BYTES_PER_CYCLE if tiling.splits > 1 else 0
     dram_bytes = (work.M + work.N) * work.row_bytes * work.batches
     loaded_bytes = tiles * (tiling.rows + tiling.cols) * work.row_bytes
-    memory_cycles = dram_bytes / dram + max(0, loaded_bytes - dram_bytes) / L2_BYTES_PER_CYCLE_OF_ALL
+    memory_cycles = max(dram_bytes / dram, loaded_bytes / L2_BYTES_PER_CYCLE_OF_ALL)
     epilogue_cycles = outputs / STORED_PER_CYCLE + part_cycles
     return START_CYCLES + max(memory_cycles, waves * main_loop_cycles) + waves * epilogue_cycles
 

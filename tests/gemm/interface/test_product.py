@@ -12,6 +12,7 @@ from labkit.calls.call import forget
 from labkit.formats import FP32
 from labkit.gemm.interface import candidates, launches, product
 from labkit.gemm.library.tilings import Tiling
+from labkit.gemm.simt import tilings as simt
 from labkit.layouts.elements import UINT_BY_BYTES
 from labkit.layouts.interface import strided
 
@@ -231,16 +232,53 @@ def right_in_float32(monkeypatch, candidate, sides, orders, batches=(None, None)
     return beside and np.abs(c.copy_to_host() - expected).max() <= 1e-4
 
 
-@pytest.mark.parametrize("slug", ["tiled", "register_column", "vectorised", "tuned"])
 @pytest.mark.parametrize(
-    "orders", [("rows",) * 3, ("columns", "rows", "rows"), ("inside", "columns", "apart")], ids=str
+    "orders", [("rows",) * 3, ("columns", "rows", "rows"), ("inside", "columns", "apart"), ("wide",) * 3], ids=str
 )
 @pytest.mark.parametrize(
-    ("splits", "sides", "factors"),
-    [(2, (20, 24, 64), (1.0, 0.0)), (4, (5, 67, 90), (-0.5, 2.0)), (8, (3, 4, 33), (1, 1))],
+    ("tiling", "sides", "factors"),
+    [
+        (simt.Tiling(16, 128, 4, parts=2), (20, 24, 64), (1.0, 0.0)),
+        (simt.Tiling(4, 128, 8, parts=4), (5, 67, 90), (-0.5, 2.0)),
+        (simt.Tiling(4, 128, 8, swapped=True), (33, 4, 33), (1, 1)),
+        (simt.Tiling(32, 32), (40, 50, 36), (1, 1)),
+    ],
+    ids=str,
 )
-def test_a_product_in_parts_of_k_is_right(slug, orders, splits, sides, factors, monkeypatch):
-    assert right_in_float32(monkeypatch, candidates.Candidate(slug, splits=splits), sides, orders, factors=factors)
+def test_a_product_on_cuda_cores_is_right(orders, tiling, sides, factors, monkeypatch):
+    assert right_in_float32(monkeypatch, candidates.Candidate("simt", tiling), sides, orders, factors=factors)
+
+
+@pytest.mark.parametrize("transpose_b", [False, True])
+@pytest.mark.parametrize("factors", [{}, {"alpha": -0.5, "beta": 2.0}], ids=str)
+@pytest.mark.parametrize("name", ["bfloat16", "tf32"])
+@pytest.mark.sample(4)
+def test_a_product_in_parts_of_k_is_rounded_once(name, factors, transpose_b, monkeypatch):
+    tiled = candidates.Candidate("general", Tiling(64, 64, 3), parts=8)
+    monkeypatch.setattr(product, "choose_candidate", lambda *_: tiled)
+    format, rng = FORMATS[name], np.random.default_rng(0)
+    A, a = encoded(rng.standard_normal((20, 1024)), format)
+    B, b = encoded(rng.standard_normal((40, 1024) if transpose_b else (1024, 40)), format)
+    C, c = encoded(rng.standard_normal((20, 40)), format, result=True)
+    expected = factors.get("alpha", 1.0) * (a @ (b.T if transpose_b else b)) + factors.get("beta", 0.0) * c
+    result = format.result.decode(gemm.multiply(A, B, C=C, transpose_b=transpose_b, **factors, **said(format)))
+    assert np.linalg.norm(result - expected) <= ROUNDING[name] * np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize("transpose_b", [False, True])
+@pytest.mark.parametrize("copied", [(False, True), (True, True)], ids=str)
+def test_lines_at_odd_multiples_of_16_bytes_may_be_copied_first(copied, transpose_b, monkeypatch):
+    monkeypatch.setattr(product, "choose_candidate", lambda *_: candidates.Candidate("general", WHOLE))
+    monkeypatch.setattr(launches, "choose_copies", lambda *_: copied)
+    rng = np.random.default_rng(0)
+    A, B = (
+        rng.standard_normal(sides).astype(np.float16) for sides in ((40, 72), (104, 72) if transpose_b else (72, 104))
+    )
+    on_A, on_B = cuda.to_device(A), cuda.to_device(B)
+    found = gemm.multiply(on_A, on_B, transpose_b=transpose_b)
+    expected = A.astype(float) @ (B.T if transpose_b else B).astype(float)
+    assert np.allclose(found.copy_to_host(), expected, rtol=2e-3, atol=2e-2)
+    assert kernels(on_A, on_B, found, transpose_b=transpose_b) == ["copy_vectors"] * sum(copied) + ["general"]
 
 
 @pytest.mark.parametrize(
@@ -380,7 +418,7 @@ def test_a_step_for_older_gpus_multiplies_any_operands(name, shape, monkeypatch)
 def test_sums_are_rounded_once_by_a_tiling_of_each_kind(kind, monkeypatch):
     format = FORMATS["bfloat16"]
     found = candidates.candidates(format, candidates.Shape(13, 90, 400))
-    tiled = next(c for c in found if (c.tiling.splits > 1, c.tiling.swapped) == kind)
+    tiled = next(c for c in found if c.step == "general" and (c.tiling.splits > 1, c.tiling.swapped) == kind)
     monkeypatch.setattr(product, "choose_candidate", lambda *_: tiled)
     rng = np.random.default_rng(0)
     (A, a), (B, b) = (encoded(rng.standard_normal(sides), format) for sides in ((13, 400), (90, 400)))
