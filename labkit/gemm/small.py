@@ -42,9 +42,9 @@ WIDE = False  # whether four neighbours of the result are stored at once
 ADDS = False  # whether an array is added, times beta
 LOW, HIGH = np.uint32(0xFFFF), np.uint32(0xFFFF0000)
 
-START_CYCLES = 4000  # fitted to measured times, like the others
-TILE_CYCLES = 60  # of an SM, besides those of its steps
-STEP_CYCLES = 90
+START_CYCLES = 4000  # fitted to times on an H200, like the others
+TILE_CYCLES = 280  # of an SM, besides those of its steps
+STEP_CYCLES = 260
 LATENCY_CYCLES = 700  # of a step's loads
 
 

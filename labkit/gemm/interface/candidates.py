@@ -12,9 +12,10 @@ from labkit.calls.choice import fastest_first, recorded_ms, sort_by_estimates
 from labkit.formats import FORMATS, FP32, TF32, Format, format_named
 from labkit.gemm import small
 from labkit.gemm.bandwidth import CYCLES_PER_US, dram_bytes_per_cycle
+from labkit.gemm.interface.arrange import straddles_sectors
 from labkit.gemm.library.kernel import general
 from labkit.gemm.library.launches import FORMATS as LIBRARY_FORMATS
-from labkit.gemm.library.tilings import Tiling, Work, estimate, tilings
+from labkit.gemm.library.tilings import Tiling, Work, estimate_with_copies, tilings
 from labkit.gemm.parts import add_parts_cycles
 from labkit.gemm.simt import tilings as simt
 from labkit.gemm.simt.kernel import simt as simt_kernel
@@ -63,18 +64,26 @@ def _all_steps() -> list[Step]:
 
 
 class Shape(NamedTuple):
-    """Sizes of a batch of products of M x K by K x N."""
+    """Sizes of a batch of products of M x K by K x N.
+
+    straddling: of each operand, whether its lines in memory begin at odd multiples of 16 bytes.
+    """
 
     M: int
     N: int
     K: int
     batches: int = 1
+    straddling: tuple[bool, bool] = (False, False)
 
     @classmethod
     def of(cls, left, right, C) -> "Shape":
         """Return the shape of C = left @ right.T."""
         *batch, M, N = C.shape
-        return cls(M, N, left.shape[-1], *batch)
+        return cls(M, N, left.shape[-1], prod(batch), (straddles_sectors(left), straddles_sectors(right)))
+
+    @property
+    def sizes(self) -> tuple[int, int, int, int]:
+        return self[:4]
 
     def __str__(self):
         return f"{self.M}x{self.N}x{self.K}" + (f" times {self.batches}" if self.batches > 1 else "")
@@ -98,16 +107,21 @@ def choose_candidate(format: Format, left, right, C) -> Candidate:
 
 
 def tuning_key(format: Format, shape: Shape, left, right, C) -> str:
-    """Return the key of tuned times: format, shape, and the axis along which each array has whole 16-byte pieces."""
+    """Return the key of tuned times: format, shape, and the axis along which each array has whole 16-byte pieces.
+
+    Where these begin at odd multiples of 16 bytes, each second one of 128 bytes lies across more sectors.
+    """
     layouts = _describe_layout(left), _describe_layout(right), _describe_layout(C, "by rows")
     return "{} {}, left {}, right {}, result {}".format(format, shape, *layouts)
 
 
 def _describe_layout(X, row_major="along k") -> str:
     *_, rows, cols = X.shape
+    straddling = ", across sectors" if row_major == "along k" and straddles_sectors(X) else ""
     if has_vector_rows(X, (rows, cols)):
-        return row_major
-    return "across k" if row_major == "along k" and has_vector_rows(transpose(X), (cols, rows)) else "anyhow"
+        return row_major + straddling
+    is_column_major = row_major == "along k" and has_vector_rows(transpose(X), (cols, rows))
+    return "across k" + straddling if is_column_major else "anyhow"
 
 
 @cache
@@ -153,7 +167,7 @@ def _candidates(format, shape, capability, sms, gpu):
     modelled_us = {Candidate(step.slug): _time_us(step, shape, sms) for step in steps}
     if format == FP32:
         if can_run(simt_kernel, format.number, capability):
-            ranked = simt.tilings(simt.Work(*shape), sms, dram_bytes_per_cycle())
+            ranked = simt.tilings(simt.Work(*shape.sizes), sms, dram_bytes_per_cycle())
             modelled_us |= {Candidate("simt", tiling): cycles / CYCLES_PER_US for tiling, cycles in ranked}
         if min(shape.M, shape.N) <= MAX_GEMV_SIDE:
             modelled_us[Candidate("gemv")] = _gemv_time_us(shape)
@@ -168,12 +182,12 @@ def _library_candidates(format, shape, sms) -> list[Candidate]:
         Candidate("general", tiling): estimate(tiling, work, sms, dram) for tiling in tilings(work, sms, dram=dram)
     }
     if format in small.FORMATS and max(shape.M, shape.N) <= MAX_SMALL_SIDE:
-        found[Candidate("small")] = small.estimate(*shape, sms, dram)
+        found[Candidate("small")] = small.estimate(*shape.sizes, sms, dram)
     if shape.batches == 1:
         for parts in _even_parts(shape.K * format.itemsize):
-            in_parts = Work(shape.M, shape.N, row_bytes // parts, parts)
+            in_parts = Work(shape.M, shape.N, row_bytes // parts, parts, shape.straddling)
             tiling = next(tiling for tiling in tilings(in_parts, sms, dram=dram) if tiling.splits == 1)
-            cycles = estimate(tiling, in_parts, sms, dram) + add_parts_cycles(parts, shape.M * shape.N)
+            cycles = estimate_with_copies(tiling, in_parts, sms, dram) + add_parts_cycles(parts, shape.M * shape.N)
             found[Candidate("general", tiling, parts)] = cycles
     return sort_by_estimates(list(found), found.get)
 
@@ -199,14 +213,14 @@ def find_step(candidate: Candidate, format: Format) -> Step:
 
 def _recorded_us(step: Step, format: Format, shape: Shape) -> float | None:
     """Return the recorded time of a step for this product, if there is one."""
-    *sizes, batches = shape
+    *sizes, batches = shape.sizes
     time_ms = recorded_ms(step, step.problem(*sizes), format) if batches == 1 else None
     return None if time_ms is None else time_ms * 1e3
 
 
 def _time_us(step: Step, shape: Shape, sms: int) -> float:
     """Estimate a step's time: whole waves of blocks."""
-    M, N, K, batches = shape
+    M, N, K, batches = shape.sizes
     blocks = _count(step.geometry(M, N)[0]) * batches
     wave_blocks = _saturating_blocks(step)  # of an SM
     blocks_per_sm = -(-blocks // (sms * wave_blocks)) * wave_blocks
@@ -245,5 +259,5 @@ def _recorded_tflops(step, gpu, capability):
 
 def _gemv_time_us(shape: Shape) -> float:
     """Estimate gemv's time: the other operand is read once per row or column of the result."""
-    M, N, K, batches = shape
+    M, N, K, batches = shape.sizes
     return batches * min(M, N) * (LAUNCH_US + 4 * max(M, N) * K / (DRAM_GB_S * 1e3))

@@ -21,7 +21,7 @@ STEP_CYCLES = 40  # per step along k, besides its multiply-adds
 OUTPUTS_PER_CYCLE = 32  # of a tile that advance by a step along k
 L2_BYTES_PER_CYCLE = 70  # to one SM
 STRADDLING_COST = 2.5  # of a line that begins at an odd multiple of 16 bytes, and touches a sector more, in L2
-L2_BYTES_PER_CYCLE_OF_ALL = 7000  # to all SMs
+REPEATED_BYTES_PER_CYCLE = 5000  # of the longer operand, to all SMs, in each pass but the first
 STORED_PER_CYCLE = 8  # outputs of a block
 PART_BYTES_PER_CYCLE = 16  # of partial sums that a block writes or reads
 
@@ -64,7 +64,7 @@ def tilings(work: Work, sms: int, width: int = 8, dram: float = H100_BYTES_PER_C
     narrow_sizes = product((64, 128), (cols for cols in narrow if cols <= 64), SPLITS)
     all_tilings += [_make_tiling(*sizes, swapped=True) for sizes in narrow_sizes]
     by_kind = {}
-    for tiling in sorted(all_tilings, key=lambda tiling: estimate(tiling, work, sms, dram)):
+    for tiling in sorted(all_tilings, key=lambda tiling: estimate_with_copies(tiling, work, sms, dram)):
         kind = tiling.rows, tiling.cols // 32, min(tiling.splits, 3), tiling.swapped
         by_kind.setdefault(kind, tiling)
     return list(by_kind.values())
@@ -89,15 +89,24 @@ def choose_whole_boxes(
 @lru_cache(1024)
 def choose_copies(tiling: Tiling, work: Work, sms: int, dram: float = H100_BYTES_PER_CYCLE) -> tuple[bool, bool]:
     """Return whether to copy the left and the right operand first, to lines that begin at multiples of 32 bytes."""
+    return min(_copies(work), key=lambda copied: _cycles_with(copied, tiling, work, sms, dram))
 
-    def cycles(copied):
-        straddling = tuple(straddles and not copy for straddles, copy in zip(work.straddling, copied))
-        sizes = (rows * work.row_bytes * work.batches for rows, copy in zip((work.M, work.N), copied) if copy)
-        copy_cycles = sum(START_CYCLES + 2 * size / dram for size in sizes)
-        return estimate(tiling, work._replace(straddling=straddling), sms, dram) + copy_cycles
 
-    options = product(*((False, True) if straddles else (False,) for straddles in work.straddling))
-    return min(options, key=cycles)
+def estimate_with_copies(tiling: Tiling, work: Work, sms: int, dram: float = H100_BYTES_PER_CYCLE) -> float:
+    """Estimate the cycles of a product and of the copies that `choose_copies` returns."""
+    return min(_cycles_with(copied, tiling, work, sms, dram) for copied in _copies(work))
+
+
+def _copies(work) -> list[tuple[bool, bool]]:
+    """Return which of the two operands may be copied: those whose lines straddle sectors."""
+    return list(product(*((False, True) if straddles else (False,) for straddles in work.straddling)))
+
+
+def _cycles_with(copied, tiling, work, sms, dram) -> float:
+    straddling = tuple(straddles and not copy for straddles, copy in zip(work.straddling, copied))
+    sizes = (rows * work.row_bytes * work.batches for rows, copy in zip((work.M, work.N), copied) if copy)
+    copy_cycles = sum(START_CYCLES + 2 * size / dram for size in sizes)
+    return copy_cycles + estimate(tiling, work._replace(straddling=straddling), sms, dram)
 
 
 def check_tiling(tiling: Tiling) -> None:
@@ -124,8 +133,10 @@ def estimate(tiling: Tiling, work: Work, sms: int, dram: float = H100_BYTES_PER_
     main_loop_cycles = steps * max(outputs / OUTPUTS_PER_CYCLE + STEP_CYCLES, l2_cycles)
     part_cycles = outputs * 4 * (1 + tiling.splits) / PART_BYTES_PER_CYCLE if tiling.splits > 1 else 0
     dram_bytes = (work.M + work.N) * work.row_bytes * work.batches
-    loaded_bytes = tiles * (tiling.rows + tiling.cols) * work.row_bytes
-    memory_cycles = max(dram_bytes / dram, loaded_bytes / L2_BYTES_PER_CYCLE_OF_ALL)
+    side = tiling.rows if (work.M <= work.N) != tiling.swapped else tiling.cols  # of a tile along the shorter operand
+    passes = ceil(min(work.M, work.N) / side)  # over the longer operand
+    repeated_bytes = (passes - 1) * max(work.M, work.N) * work.row_bytes * work.batches
+    memory_cycles = dram_bytes / dram + repeated_bytes / REPEATED_BYTES_PER_CYCLE
     epilogue_cycles = outputs / STORED_PER_CYCLE + part_cycles
     return START_CYCLES + max(memory_cycles, waves * main_loop_cycles) + waves * epilogue_cycles
 

@@ -10,7 +10,7 @@ from labkit.arrays.addresses import has_aligned_rows, round_up_to_vectors
 from labkit.arrays.views import as_batch, as_strided, flatten_memory, transpose
 from labkit.arrays.workspace import Workspace
 from labkit.formats import FP32
-from labkit.gemm.early import is_early, previous_launch
+from labkit.gemm.early import is_early, previous_launch, release_next
 from labkit.gemm.parts import add_parts_launch
 from labkit.gemm.simt.constants import K_MAJOR, MN_MAJOR
 from labkit.gemm.simt.kernel import Output, Tiles, simt
@@ -18,6 +18,7 @@ from labkit.gemm.simt.tiles import Operand
 from labkit.gemm.simt.tilings import Block, Tiling, block_of
 from labkit.ladder import Launch
 
+EVEN_BLOCKS = 6  # per SM, which many waves spread evenly
 MAX_LINE = 2**32 // 256  # elements between lines; of no tile with lines so far apart a 32-bit index counts them all
 
 
@@ -61,8 +62,10 @@ def launches(left, right, C, tiling: Tiling, alpha: float, beta: float, added, w
     output, width = _as_output(result, added, alpha, beta)
     index = np.uint32 if max(left.line, right.line) < MAX_LINE else np.uint64
     access = Access(left_major, left_width, right_major, right_width, width, index, adds=bool(beta != 0))
-    kernel = specialise_kernel(block, access, is_early())
     grid = row_tiles * col_tiles * tiling.parts * batches
+    is_even = block.per_sm == 1 or grid >= EVEN_BLOCKS * cuda.get_current_device().MULTIPROCESSOR_COUNT
+    begin = None if not is_early() else previous_launch if is_even else release_next
+    kernel = specialise_kernel(block, access, begin)
     return [Launch(kernel, grid, (32, block.warps), (left, right, tiles, output), block.shared_bytes), *later]
 
 
@@ -90,16 +93,16 @@ def _as_output(result, added, alpha, beta) -> tuple[Output, int]:
 
 
 @cache
-def specialise_kernel(block: Block, access: Access, early: bool):
-    """Return the kernel compiled for a block and the arrays' layouts, and for launches that begin early."""
+def specialise_kernel(block: Block, access: Access, begin):
+    """Return the kernel compiled for a block and the arrays' layouts; `begin` replaces `await_previous`, if any."""
     left_shape, right_shape = (
         (block.stages, rows, block.step) if major == K_MAJOR else (block.stages, block.step, rows)
         for rows, major in ((block.rows, access.left_major), (block.cols, access.right_major))
     )
     threads = 32 * block.warps
-    bounded = cuda.jit(launch_bounds=(threads, block.per_sm), early=early)(simt.py_func)
-    if early:
-        bounded = specialise(bounded, await_previous=previous_launch)
+    bounded = cuda.jit(launch_bounds=(threads, block.per_sm), early=begin is previous_launch)(simt.py_func)
+    if begin is not None:
+        bounded = specialise(bounded, await_previous=begin)
     return specialise(
         bounded,
         BM=block.rows,

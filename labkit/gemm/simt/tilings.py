@@ -12,11 +12,11 @@ BLOCK_BYTES = 1024  # of them, that each block takes besides
 REGISTERS = 65536  # of an SM
 MAX_BLOCKS = 32  # of an SM
 
-# Cycles of an SM, fitted to measured times.
+# Cycles of an SM, fitted to times on an H200.
 START_CYCLES = 4000  # until the first tile arrives, and until the last result is stored
 WAVE_CYCLES = 1500  # of each further wave of blocks
 MADDS_PER_CYCLE = 128
-FULL_WARPS = 8  # that keep the multipliers busy
+FULL_WARPS = 8.5  # with 64 sums per thread, that keep the multipliers busy; those with 128 count twice
 L2_BYTES_PER_CYCLE = 64  # to one SM
 OVERLAP_LOSS = 0.1  # share of the shorter ones of computing and both kinds of traffic that adds to the longest
 
@@ -91,17 +91,17 @@ class Block(NamedTuple):
 
 
 BLOCKS = (
-    Block(128, 256, slices=1, warps_y=2, warps_x=4, lanes_y=4, step=32, stages=2, efficiency=0.85),
-    Block(128, 192, slices=1, warps_y=4, warps_x=2, lanes_y=4, step=32, stages=2, efficiency=0.8),
-    Block(128, 128, slices=1, warps_y=2, warps_x=2, lanes_y=4, step=32, stages=3, efficiency=0.85),
-    Block(64, 128, slices=4, warps_y=1, warps_x=2, lanes_y=4, step=64, stages=4, efficiency=0.8),
-    Block(64, 64, slices=8, warps_y=1, warps_x=1, lanes_y=4, step=128, stages=3, efficiency=0.8),
-    Block(64, 64, slices=1, warps_y=2, warps_x=1, lanes_y=4, step=32, stages=3, efficiency=0.65),
-    Block(32, 128, slices=4, warps_y=1, warps_x=1, lanes_y=2, step=32, stages=4, efficiency=0.75),
+    Block(128, 256, slices=1, warps_y=2, warps_x=4, lanes_y=4, step=32, stages=2, efficiency=0.8),
+    Block(128, 192, slices=1, warps_y=4, warps_x=2, lanes_y=4, step=32, stages=2, efficiency=0.78),
+    Block(128, 128, slices=1, warps_y=2, warps_x=2, lanes_y=4, step=32, stages=3, efficiency=0.77),
+    Block(64, 128, slices=4, warps_y=1, warps_x=2, lanes_y=4, step=64, stages=4, efficiency=0.745),
+    Block(64, 64, slices=8, warps_y=1, warps_x=1, lanes_y=4, step=64, stages=4, efficiency=0.7),
+    Block(64, 64, slices=1, warps_y=2, warps_x=1, lanes_y=4, step=32, stages=3, efficiency=0.78),
+    Block(32, 128, slices=4, warps_y=1, warps_x=1, lanes_y=2, step=32, stages=4, efficiency=0.68),
     Block(32, 32, slices=1, warps_y=1, warps_x=1, lanes_y=4, step=32, stages=2, efficiency=0.5),
-    Block(16, 128, slices=4, warps_y=1, warps_x=1, lanes_y=1, step=32, stages=4, efficiency=0.6),
-    Block(8, 128, slices=8, warps_y=1, warps_x=1, lanes_y=1, step=64, stages=3, efficiency=0.4),
-    Block(4, 128, slices=8, warps_y=1, warps_x=1, lanes_y=1, step=64, stages=3, efficiency=0.3),
+    Block(16, 128, slices=4, warps_y=1, warps_x=1, lanes_y=1, step=32, stages=4, efficiency=0.64),
+    Block(8, 128, slices=8, warps_y=1, warps_x=1, lanes_y=1, step=64, stages=3, efficiency=0.46),
+    Block(4, 128, slices=8, warps_y=1, warps_x=1, lanes_y=1, step=64, stages=3, efficiency=0.32),
 )
 BY_KIND = {(block.rows, block.cols, block.slices): block for block in BLOCKS}
 
@@ -155,7 +155,8 @@ def estimate(tiling: Tiling, work: Work, sms: int, dram: float = H100_BYTES_PER_
     block = block_of(tiling)
     blocks = ceil(_count_tiles(block, work, tiling.swapped) * tiling.parts / sms)  # of the SM that has most
     depth = ceil(ceil(work.K / block.step) / tiling.parts) * block.step
-    busy = min(1, min(blocks, block.per_sm) * block.warps / FULL_WARPS)
+    warps = min(blocks, block.per_sm) * block.warps * max(1, block.thread_rows * block.thread_cols / 64)
+    busy = min(1, warps / FULL_WARPS)
     madd_cycles = blocks * block.rows * block.cols * depth / (MADDS_PER_CYCLE * block.efficiency * busy)
     l2_cycles = blocks * (block.rows + block.cols) * depth * FP32.itemsize / L2_BYTES_PER_CYCLE
     result_bytes = work.M * work.N * work.batches * FP32.itemsize
