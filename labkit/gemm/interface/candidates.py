@@ -177,10 +177,9 @@ def _candidates(format, shape, capability, sms, gpu):
 def _library_candidates(format, shape, sms) -> list[Candidate]:
     """Return candidates of the library's kernel, also with k divided into parts."""
     row_bytes = round_up_to_vectors(shape.K, format.dtype) * format.itemsize
-    work, dram = Work(shape.M, shape.N, row_bytes, shape.batches), dram_bytes_per_cycle()
-    found = {
-        Candidate("general", tiling): estimate(tiling, work, sms, dram) for tiling in tilings(work, sms, dram=dram)
-    }
+    work, dram = Work(shape.M, shape.N, row_bytes, shape.batches, shape.straddling), dram_bytes_per_cycle()
+    ranked = tilings(work, sms, dram=dram)
+    found = {Candidate("general", tiling): estimate_with_copies(tiling, work, sms, dram) for tiling in ranked}
     if format in small.FORMATS and max(shape.M, shape.N) <= MAX_SMALL_SIDE:
         found[Candidate("small")] = small.estimate(*shape.sizes, sms, dram)
     if shape.batches == 1:
