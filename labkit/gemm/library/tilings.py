@@ -23,6 +23,7 @@ L2_BYTES_PER_CYCLE = 70  # to one SM
 STRADDLING_COST = 2.5  # of a line that begins at an odd multiple of 16 bytes, and touches a sector more, in L2
 REPEATED_BYTES_PER_CYCLE = 5000  # of the longer operand, to all SMs, in each pass but the first
 STORED_PER_CYCLE = 8  # outputs of a block
+ITEM_CYCLES = 1000  # from a tile to the next, besides; twice as many if its transpose is stored
 PART_BYTES_PER_CYCLE = 16  # of partial sums that a block writes or reads
 
 
@@ -138,7 +139,8 @@ def estimate(tiling: Tiling, work: Work, sms: int, dram: float = H100_BYTES_PER_
     repeated_bytes = (passes - 1) * max(work.M, work.N) * work.row_bytes * work.batches
     memory_cycles = dram_bytes / dram + repeated_bytes / REPEATED_BYTES_PER_CYCLE
     epilogue_cycles = outputs / STORED_PER_CYCLE + part_cycles
-    return START_CYCLES + max(memory_cycles, waves * main_loop_cycles) + waves * epilogue_cycles
+    item_cycles = (waves - 1) * ITEM_CYCLES * (1 + tiling.swapped)
+    return START_CYCLES + max(memory_cycles, waves * main_loop_cycles) + waves * epilogue_cycles + item_cycles
 
 
 def max_stages(rows: int, cols: int) -> int:
