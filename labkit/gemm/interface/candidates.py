@@ -141,6 +141,12 @@ def find_format(format: str | Format) -> Format:
 
 
 def candidates(format: Format, shape: Shape, capability: tuple[int, int] | None = None) -> list[Candidate]:
+    """Return the candidates of `ranked`; in the simulator those that it runs slowly come last."""
+    found = ranked(format, shape, capability)
+    return found if cuda.on_gpu() else sorted(found, key=lambda candidate: candidate.step == "simt")
+
+
+def ranked(format: Format, shape: Shape, capability: tuple[int, int] | None = None) -> list[Candidate]:
     """Return the candidates for a product on a GPU of a compute capability, or this one, by recorded or estimated time.
 
     Raises ValueError if no kernel multiplies the format, RuntimeError if the GPU is too old for it.
@@ -167,8 +173,8 @@ def _candidates(format, shape, capability, sms, gpu):
     modelled_us = {Candidate(step.slug): _time_us(step, shape, sms) for step in steps}
     if format == FP32:
         if can_run(simt_kernel, format.number, capability):
-            ranked = simt.tilings(simt.Work(*shape.sizes), sms, dram_bytes_per_cycle())
-            modelled_us |= {Candidate("simt", tiling): cycles / CYCLES_PER_US for tiling, cycles in ranked}
+            found = simt.tilings(simt.Work(*shape.sizes), sms, dram_bytes_per_cycle())
+            modelled_us |= {Candidate("simt", tiling): cycles / CYCLES_PER_US for tiling, cycles in found}
         if min(shape.M, shape.N) <= MAX_GEMV_SIDE:
             modelled_us[Candidate("gemv")] = _gemv_time_us(shape)
     return sort_by_estimates(list(modelled_us), recorded_us.get, modelled_us.get)
@@ -178,8 +184,8 @@ def _library_candidates(format, shape, sms) -> list[Candidate]:
     """Return candidates of the library's kernel, also with k divided into parts."""
     row_bytes = round_up_to_vectors(shape.K, format.dtype) * format.itemsize
     work, dram = Work(shape.M, shape.N, row_bytes, shape.batches, shape.straddling), dram_bytes_per_cycle()
-    ranked = tilings(work, sms, dram=dram)
-    found = {Candidate("general", tiling): estimate_with_copies(tiling, work, sms, dram) for tiling in ranked}
+    best_tilings = tilings(work, sms, dram=dram)
+    found = {Candidate("general", tiling): estimate_with_copies(tiling, work, sms, dram) for tiling in best_tilings}
     if format in small.FORMATS and max(shape.M, shape.N) <= MAX_SMALL_SIDE:
         found[Candidate("small")] = small.estimate(*shape.sizes, sms, dram)
     if shape.batches == 1:

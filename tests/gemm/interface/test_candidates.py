@@ -103,7 +103,7 @@ def test_a_candidate_is_a_choice_in_later_processes_and_is_told_in_words(format)
 
 def test_the_estimate_prefers_small_tiles_for_small_products_and_the_last_step_for_large_ones():
     def first(*sides):
-        return candidates.candidates(FP32, Shape(*sides))[0]
+        return candidates.ranked(FP32, Shape(*sides))[0]
 
     assert first(4096, 4096, 4096) == first(8192, 8192, 8192) == Candidate("tuned")
     assert first(64, 64, 64).tiling.rows <= 64
@@ -123,8 +123,8 @@ def test_what_was_recorded_counts_before_the_model(monkeypatch):
     monkeypatch.setattr(candidates, "recorded_ms", lambda step, *_: 1e-6 if step.slug == "coalesced" else None)
     candidates._candidates.cache_clear()
     try:
-        assert candidates.candidates(FP32, Shape(4096, 4096, 4096))[0] == Candidate("coalesced")
-        assert candidates.candidates(FP32, Shape(4096, 4096, 4096, 2))[0] != Candidate("coalesced")
+        assert candidates.ranked(FP32, Shape(4096, 4096, 4096))[0] == Candidate("coalesced")
+        assert candidates.ranked(FP32, Shape(4096, 4096, 4096, 2))[0] != Candidate("coalesced")
     finally:
         candidates._candidates.cache_clear()
 
@@ -166,8 +166,8 @@ def test_one_row_in_float32_is_a_matter_of_reading_and_a_batch_of_such_is_not(na
 
 @pytest.mark.parametrize("sides", [(64, 4096, 4096), (64, 64, 65536)])
 def test_k_is_divided_where_tiles_are_fewer_than_sms(sides):
-    assert candidates.candidates(FP32, Shape(*sides))[0].tiling.parts > 1
-    assert candidates.candidates(FP32, Shape(*sides, 1320))[0].tiling.parts == 1
+    assert candidates.ranked(FP32, Shape(*sides))[0].tiling.parts > 1
+    assert candidates.ranked(FP32, Shape(*sides, 1320))[0].tiling.parts == 1
 
 
 def test_a_deep_16_bit_product_is_divided_along_k():
@@ -177,9 +177,16 @@ def test_a_deep_16_bit_product_is_divided_along_k():
 
 
 def test_many_small_products_get_kernels_of_their_own():
-    tiling = candidates.candidates(FP32, Shape(32, 32, 32, 4096))[0].tiling
+    tiling = candidates.ranked(FP32, Shape(32, 32, 32, 4096))[0].tiling
     assert (tiling.rows, tiling.cols) == (32, 32)
-    assert candidates.candidates(FORMATS["float16"], Shape(32, 32, 32, 4096))[0] == Candidate("small")
+    assert candidates.ranked(FORMATS["float16"], Shape(32, 32, 32, 4096))[0] == Candidate("small")
+
+
+@pytest.mark.parametrize("shape", [SHAPE, Shape(64, 4096, 4096)])
+def test_the_simulator_takes_a_step_that_it_runs_quickly(shape):
+    found = candidates.candidates(FP32, shape)
+    assert {*found} == {*candidates.ranked(FP32, shape)}
+    assert (found[0].step == "simt") == cuda.on_gpu()
 
 
 @pytest.mark.parametrize(
