@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from labkit.forecast import sass
 from labkit.formats import BF16, FP16, FP32
 from labkit.gemm.parts import add_parts_launch
 from labkit.simulator.in_place import simulate_in_place
@@ -21,3 +22,12 @@ def test_parts_are_added(format, count, shape):
     trace = simulate_in_place(one.kernel, one.grid, one.block, *one.arguments)
     assert trace.errors == ()
     assert np.abs(format.decode(C) - expected).max() <= (format.rounding + count * 2.0**-23) * np.abs(expected).max()
+
+
+@pytest.mark.needs("numba-cuda", "toolkit")
+@pytest.mark.parametrize("count", [2, 64])
+@pytest.mark.sample(1)
+def test_the_kernel_assembles_without_spills(count):
+    parts, C = np.zeros((count, 1, 64, 64), np.float32), np.zeros((64, 64), np.uint16)
+    one = add_parts_launch(parts, C, C, 1.0, 0.0, BF16)
+    assert sass.compiled(one.kernel, *one.arguments, compute_capability=(9, 0)).spill_bytes == 0

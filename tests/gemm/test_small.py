@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from labkit.forecast import sass
 from labkit.formats import BF16, FP16
 from labkit.gemm import small
 from labkit.simulator.in_place import simulate_in_place
@@ -43,3 +44,13 @@ def test_the_kernel_costs_what_its_docstring_says():
     per_operand = trace.counters.global_loads / 2 / outputs
     assert per_operand == loads
     assert products * outputs == outputs // 1024 * K // 16 * 8
+
+
+@pytest.mark.needs("numba-cuda", "toolkit")
+@pytest.mark.parametrize("order", ["KK", "NN"])
+@pytest.mark.sample(1)
+def test_the_kernel_assembles_without_spills(order):
+    X = np.zeros((2, 32, 32), np.uint16)
+    A, B = (X.copy() if axis == "K" else X.copy().swapaxes(1, 2) for axis in order)
+    (one,) = small.launches(A, B, X, BF16, 1.0, 0.0, X)
+    assert sass.compiled(one.kernel, *one.arguments, compute_capability=(9, 0)).spill_bytes == 0
