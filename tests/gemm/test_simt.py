@@ -107,6 +107,11 @@ def test_every_tiling_fits_an_sm_and_leaves_no_part_empty(work):
         assert block.thread_rows % 4 == block.thread_cols % 4 == 0 and block.step // block.slices % 8 == 0
 
 
+def test_a_gpu_with_less_shared_memory_gets_blocks_that_fit():
+    found = tilings(Work(64, 4096, 4096), 108, shared_bytes=99 * 1024)
+    assert found and all(block_of(tiling).shared_bytes <= 99 * 1024 for tiling, _ in found)
+
+
 def test_a_tiling_that_is_none_is_refused():
     with pytest.raises(ValueError, match="one of BLOCKS, and at least one part"):
         block_of(Tiling(48, 48))

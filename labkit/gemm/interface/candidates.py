@@ -154,11 +154,12 @@ def ranked(format: Format, shape: Shape, capability: tuple[int, int] | None = No
     find_format(format)
     device = cuda.get_current_device()
     capability = capability or tuple(device.compute_capability)
-    return _candidates(format, shape, capability, device.MULTIPROCESSOR_COUNT, tuning.gpu_name())
+    sms, shared_bytes = device.MULTIPROCESSOR_COUNT, device.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+    return _candidates(format, shape, capability, sms, shared_bytes, tuning.gpu_name())
 
 
 @lru_cache(1024)
-def _candidates(format, shape, capability, sms, gpu):
+def _candidates(format, shape, capability, sms, shared_bytes, gpu):
     if format.dtype == FP32.dtype and 1 in (shape.M, shape.N) and shape.batches == 1:
         return [Candidate("gemv")]
     if format in LIBRARY_FORMATS and not is_missing(capability, LIBRARY_CAPABILITY):
@@ -173,7 +174,7 @@ def _candidates(format, shape, capability, sms, gpu):
     modelled_us = {Candidate(step.slug): _time_us(step, shape, sms) for step in steps}
     if format == FP32:
         if can_run(simt_kernel, format.number, capability):
-            found = simt.tilings(simt.Work(*shape.sizes), sms, dram_bytes_per_cycle())
+            found = simt.tilings(simt.Work(*shape.sizes), sms, dram_bytes_per_cycle(), shared_bytes)
             modelled_us |= {Candidate("simt", tiling): cycles / CYCLES_PER_US for tiling, cycles in found}
         if min(shape.M, shape.N) <= MAX_GEMV_SIDE:
             modelled_us[Candidate("gemv")] = _gemv_time_us(shape)

@@ -123,13 +123,15 @@ def block_of(tiling: Tiling) -> Block:
     return block
 
 
-def tilings(work: Work, sms: int, dram: float = H100_BYTES_PER_CYCLE) -> list[tuple[Tiling, float]]:
+def tilings(
+    work: Work, sms: int, dram: float = H100_BYTES_PER_CYCLE, shared_bytes: int = SHARED_BYTES
+) -> list[tuple[Tiling, float]]:
     """Return the best tiling of each kind of block and its estimated cycles, the most promising first.
 
-    DRAM gives all SMs together `dram` bytes per cycle.
+    DRAM gives all SMs together `dram` bytes per cycle; a block may have `shared_bytes` of shared memory.
     """
     found = []
-    for block in BLOCKS:
+    for block in (block for block in BLOCKS if block.shared_bytes <= shared_bytes):
         for swapped in (False, True) if block.rows < block.cols and work.N < work.M else (False,):
             options = [Tiling(*block[:3], parts, swapped) for parts in _parts(block, work, sms, swapped)]
             cycles = {tiling: estimate(tiling, work, sms, dram) for tiling in options}
