@@ -22,6 +22,7 @@ OUTPUTS_PER_CYCLE = 32  # of a tile that advance by a step along k
 L2_BYTES_PER_CYCLE = 70  # to one SM
 STRADDLING_COST = 2.5  # of a line that begins at an odd multiple of 16 bytes, and touches a sector more, in L2
 REPEATED_BYTES_PER_CYCLE = 5000  # of the longer operand, to all SMs, in each pass but the first
+COPY_CYCLES = 8000  # of a launch that copies an operand first, besides its traffic
 STORED_PER_CYCLE = 8  # outputs of a block
 ITEM_CYCLES = 1000  # from a tile to the next, besides; twice as many if its transpose is stored
 PART_BYTES_PER_CYCLE = 16  # of partial sums that a block writes or reads
@@ -106,7 +107,7 @@ def _copies(work) -> list[tuple[bool, bool]]:
 def _cycles_with(copied, tiling, work, sms, dram) -> float:
     straddling = tuple(straddles and not copy for straddles, copy in zip(work.straddling, copied))
     sizes = (rows * work.row_bytes * work.batches for rows, copy in zip((work.M, work.N), copied) if copy)
-    copy_cycles = sum(START_CYCLES + 2 * size / dram for size in sizes)
+    copy_cycles = sum(COPY_CYCLES + 2 * size / dram for size in sizes)
     return copy_cycles + estimate(tiling, work._replace(straddling=straddling), sms, dram)
 
 
