@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 
 from labkit import cuda
-from labkit.arrays.addresses import address_of, has_c_order
+from labkit.arrays.addresses import address_of, extent, has_c_order
 from labkit.layout import c_strides
 from labkit.simulator.host import DeviceArray, strided
 
@@ -82,6 +82,16 @@ def reshape(X, *shape: int):
     if isinstance(X, np.ndarray):
         return X.reshape(shape)
     return as_strided(X, shape)
+
+
+def flatten_memory(X, dtype=None) -> tuple:
+    """View all memory from the first to the last byte of X as a vector; return it, and the place of X's first element.
+
+    `dtype` is the vector's type, X's by default; X is then made of whole elements of it.
+    """
+    dtype = X.dtype if dtype is None else np.dtype(dtype)
+    begin, end = extent(X.shape, X.strides, X.dtype.itemsize)
+    return as_strided(X, ((end - begin) // dtype.itemsize,), dtype=dtype, begin_byte=begin), -begin // dtype.itemsize
 
 
 def as_matrix(name: str, X):

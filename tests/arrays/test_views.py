@@ -67,3 +67,13 @@ def test_memory_is_found_of_an_array_that_keeps_its_axes_in_another_order():
     assert x.base is None and not x.flags.c_contiguous
     turned = views.as_strided(x, (2, 3, 4, 5), tuple(x.strides[axis] for axis in (0, 2, 1, 3)))
     assert np.shares_memory(turned, x) and np.array_equal(turned, x.swapaxes(1, 2))
+
+
+def test_all_memory_of_an_array_is_a_vector():
+    x = np.arange(24).reshape(4, 6)
+    for part in (x, x.T, x[1:, 2:], x[::-1], x[::2, ::3]):
+        vector, first = views.flatten_memory(part)
+        row, col = (stride // x.itemsize for stride in part.strides)
+        found = [[vector[first + i * row + j * col] for j in range(part.shape[1])] for i in range(part.shape[0])]
+        assert np.array_equal(found, part)
+        assert vector.size == part.max() - part.min() + 1

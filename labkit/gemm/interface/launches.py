@@ -12,19 +12,22 @@ from labkit.arrays.views import (
     select_matrix,
     slice_rows,
     split_columns,
-    split_rows,
     transpose,
 )
 from labkit.arrays.workspace import Workspace
 from labkit.formats import FP32, Format
-from labkit.gemm.interface.arrange import arrange_operand
+from labkit.gemm import small
+from labkit.gemm.bandwidth import dram_bytes_per_cycle
+from labkit.gemm.interface.arrange import align_lines, arrange_operand, straddles_sectors
 from labkit.gemm.interface.candidates import Candidate, find_step
-from labkit.gemm.interface.combine import combine_parts, combine_product
+from labkit.gemm.interface.combine import combine_product
 from labkit.gemm.interface.planes import batched_kernel
 from labkit.gemm.library import launches as library
 from labkit.gemm.library.constants import MN_ROWS
-from labkit.gemm.library.tilings import Tiling, Work, choose_whole_boxes
+from labkit.gemm.library.tilings import Tiling, Work, choose_copies, choose_whole_boxes
+from labkit.gemm.parts import add_parts_launch
 from labkit.gemm.problem import LayerProblem
+from labkit.gemm.simt import launches as simt
 from labkit.ladder import Launch, Step, ladder
 from labkit.layouts.interface.strided import make_strided_copy
 
@@ -59,14 +62,17 @@ def launches(
         Array of C's shape, of any strides; C if it is None.
     """
     terms = Terms(left, right, C if added is None else added, C, alpha, beta)
-    if candidate.tiling is not None:
+    if candidate.step == "general":
+        if candidate.parts > 1:
+            return library_launches_in_parts(candidate, format, terms, workspace)
         return library_launches(candidate.tiling, format, terms, workspace)
+    if candidate.step == "simt":
+        return simt_launches(candidate.tiling, terms, workspace)
+    if candidate.step == "small":
+        return small.launches(left, right, C, format, alpha, beta, terms.added)
     if candidate.step == "gemv":
         return gemv_launches(terms, workspace)
-    step = find_step(candidate, format)
-    if candidate.splits > 1:
-        return split_launches(step, candidate.splits, terms, workspace)
-    return step_launches(step, format, terms, workspace)
+    return step_launches(find_step(candidate, format), format, terms, workspace)
 
 
 def library_launches(tiling: Tiling, format: Format, terms: Terms, workspace: Workspace) -> list[Launch]:
@@ -79,6 +85,12 @@ def library_launches(tiling: Tiling, format: Format, terms: Terms, workspace: Wo
     tiling = _adapt_tiling(tiling, left, right, C)
     left_rows, right_rows = (tiling.cols, tiling.rows) if tiling.swapped else (tiling.rows, tiling.cols)  # of a tile
     launch_list = []
+    sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
+    copies = choose_copies(tiling, _work_of(left, right, C), sms, dram_bytes_per_cycle())
+    left, right = (
+        align_lines(X, role, workspace, launch_list) if copied else X
+        for X, role, copied in ((left, "left", copies[0]), (right, "right", copies[1]))
+    )
     left = _prepare_operand(left, left_rows, "left", workspace, launch_list)
     right = _prepare_operand(right, right_rows, "right", workspace, launch_list)
     result = C
@@ -100,15 +112,30 @@ def library_launches(tiling: Tiling, format: Format, terms: Terms, workspace: Wo
     return launch_list
 
 
+def library_launches_in_parts(candidate: Candidate, format: Format, terms: Terms, workspace: Workspace) -> list[Launch]:
+    """Return launches of the library's kernel for parts of k as a batch, whose float32 sums a last launch adds."""
+    left, right, added, C, alpha, beta = terms
+    left, right = (split_columns(X, candidate.parts) for X in (left, right))
+    M, N = C.shape
+    parts = workspace.array("parts of the sum", (candidate.parts, M, round_up_to_vectors(N, FP32.dtype)), FP32.dtype)
+    product = as_strided(parts, (candidate.parts, M, N), parts.strides)
+    launch_list = library_launches(candidate.tiling, format, Terms(left, right, product, product, 1, 0), workspace)
+    parts = as_strided(parts, (candidate.parts, 1, *parts.shape[1:]))
+    return [*launch_list, add_parts_launch(parts, added, C, alpha, beta, format.result)]
+
+
 def _adapt_tiling(tiling, left, right, C):
     """Return the tiling, or another one where the operand of the tiles' columns is MN-major."""
     X = left if tiling.swapped else right
     if not _is_mn_major(X):
         return tiling
-    row_bytes = X.shape[-1] * X.dtype.itemsize
-    work = Work(*C.shape[-2:], row_bytes, *C.shape[:-2])
-    sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
-    return choose_whole_boxes(tiling, work, sms, prod(X.shape[:-1]) * row_bytes)
+    work, sms = _work_of(left, right, C), cuda.get_current_device().MULTIPROCESSOR_COUNT
+    return choose_whole_boxes(tiling, work, sms, prod(X.shape[:-1]) * work.row_bytes, dram_bytes_per_cycle())
+
+
+def _work_of(left, right, C) -> Work:
+    row_bytes = left.shape[-1] * left.dtype.itemsize
+    return Work(*C.shape[-2:], row_bytes, prod(C.shape[:-2]), (straddles_sectors(left), straddles_sectors(right)))
 
 
 def _prepare_operand(X, tile_rows, role, workspace, launch_list):
@@ -131,6 +158,21 @@ def _can_read_added(added, tiling):
         return True
     *strides, element_stride = added.strides
     return element_stride == size and not any(n % WORD_BYTES for n in (address_of(added), *strides))
+
+
+def simt_launches(tiling: simt.Tiling, terms: Terms, workspace: Workspace) -> list[Launch]:
+    """Return launches of the kernel for CUDA cores, which takes all strides but negative ones."""
+    left, right, added, C, alpha, beta = terms
+    launch_list = []
+    left, right = (
+        arrange_operand(X, (X.shape[-2], round_up_to_vectors(X.shape[-1], X.dtype)), role, workspace, launch_list)
+        if min(X.strides[-2:]) < 0
+        else X
+        for X, role in ((left, "left"), (right, "right"))
+    )
+    result = workspace.array("product", C.shape, C.dtype) if min(C.strides[-2:]) < 0 else C
+    launch_list += simt.launches(left, right, result, tiling, alpha, beta, added, workspace)
+    return launch_list if result is C else [*launch_list, make_strided_copy(result, C)]
 
 
 def gemv_launches(terms: Terms, workspace: Workspace) -> list[Launch]:
@@ -172,23 +214,6 @@ def step_launches(step: Step, format: Format, terms: Terms, workspace: Workspace
     if product is not C:
         launch_list.append(combine_product(product, added, C, alpha, beta, format.result))
     return launch_list
-
-
-def split_launches(step: Step, splits: int, terms: Terms, workspace: Workspace) -> list[Launch]:
-    """Return launches of a float32 step for one product split along k, each part a matrix of a batch."""
-    left, right, added, C, alpha, beta = terms
-    (M, N), launch_list = C.shape, []
-    K = splits * round_up_to_vectors(-(-left.shape[1] // splits), left.dtype)
-    columns = round_up_to_vectors(N, C.dtype)
-    if left.shape[1] < K:
-        left = arrange_operand(left, (M, K), "left", workspace, launch_list, allow_gaps=False)
-    A = workspace.array("parts of left", (splits, M, K // splits), left.dtype)
-    launch_list.append(make_strided_copy(split_columns(left, splits), A))
-    right = arrange_operand(transpose(right), (K, columns), "right", workspace, launch_list, allow_gaps=False)
-    product = workspace.array("product", (splits, M, columns), C.dtype)
-    launch_list += _multiply(step, FP32, A, split_rows(right, splits), product, workspace)
-    parts = as_strided(product, shape=(splits, 1, M, columns), strides=(product.strides[0], *product.strides))
-    return [*launch_list, combine_parts(parts, added, C, alpha, beta, FP32)]
 
 
 def _takes_any_strides(step):

@@ -5,25 +5,30 @@ from math import prod
 from typing import NamedTuple
 
 from labkit import specialise
-from labkit.formats import Format
+from labkit.formats import FP32, Format
 from labkit.gemm.library.constants import BK, BOX, K_MAJOR, MN_DEPTH, MN_MAJOR, MN_ROWS, WM
 from labkit.gemm.library.kernel import general
 from labkit.gemm.library.tilings import Tiling, max_stages
 
 
 class Form(NamedTuple):
-    """Key of a compiled kernel: the operands' format, the tiling, and whether operands are K-major or MN-major."""
+    """Key of a compiled kernel: formats, the tiling, and whether operands are K-major or MN-major.
+
+    The result holds float32 where it is a part of a sum.
+    """
 
     format: Format
+    result: Format
     tiling: Tiling
     left_major: int
     right_major: int
 
     @classmethod
-    def of(cls, A, B, format, tiling) -> "Form":
+    def of(cls, A, B, C, format, tiling) -> "Form":
         """Return the form for arrays; it has fewer stages than the tiling where boxes are wider than a tile."""
+        result = FP32 if C.dtype == FP32.dtype else format.result
         left, right = (B, A) if tiling.swapped else (A, B)
-        form = cls(format, tiling, left_major=_major(left), right_major=_major(right))
+        form = cls(format, result, tiling, left_major=_major(left), right_major=_major(right))
         _, boxes, rows, _ = form.right_shape
         stages = min(tiling.stages, max_stages(tiling.rows, boxes * rows))
         return form._replace(tiling=tiling._replace(stages=stages))
@@ -48,11 +53,11 @@ class Form(NamedTuple):
     @property
     def constants(self) -> dict:
         """Values for `labkit.gemm.library.constants`."""
-        tiling, groups, pack = self.tiling, self.tiling.rows // WM, 4 // self.format.result.itemsize
+        tiling, groups, pack = self.tiling, self.tiling.rows // WM, 4 // self.result.itemsize
         left_bytes, right_bytes = self.tile_bytes
         return {
             "FORMAT": self.format.number,
-            "RESULT": self.format.result.number,
+            "RESULT": self.result.number,
             "BM": tiling.rows,
             "BN": tiling.cols,
             "STAGES": tiling.stages,

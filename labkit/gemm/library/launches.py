@@ -33,7 +33,7 @@ def launches(
 ) -> list[Launch]:
     """Return the launch of C = alpha * A @ B.T + beta * added, for three matrices or three batches of equal length.
 
-    16-bit A and B may also be MN-major: contiguous along M or N instead of k.
+    16-bit A and B may also be MN-major: contiguous along M or N instead of k. C may also be of float32.
 
     Parameters
     ----------
@@ -60,8 +60,8 @@ def launches(
     if format is None:
         dtypes = ", ".join(dict.fromkeys(str(known.dtype) for known in FORMATS))
         raise TypeError(f"A holds {A.dtype}, but tensor cores multiply arrays of {dtypes}")
-    check_operands(*(select_matrix(X, 0) for X in (A, B, C)), format, any_major=True)
-    form = Form.of(A, B, format, tiling)
+    check_operands(*(select_matrix(X, 0) for X in (A, B, C)), format, by_library=True)
+    form = Form.of(A, B, C, format, tiling)
     added = C if added is None else added
     A, B, C, added = map(as_batch, (A, B, C, added))
     left, right = (B, A) if tiling.swapped else (A, B)

@@ -4,15 +4,15 @@ from functools import cache
 
 from labkit import specialise
 from labkit.arrays.addresses import VECTOR_BYTES
-from labkit.formats import Format
+from labkit.formats import FP32, Format
 from labkit.gemm.problem import check_matrices
 
 
-def check_operands(A, B, C, format: Format, any_major: bool = False) -> None:
+def check_operands(A, B, C, format: Format, by_library: bool = False) -> None:
     """Check the arrays of C = A @ B.T.
 
-    Rows of C may be padded to the next multiple of 16 bytes. With `any_major` a 16-bit A or B may be MN-major, and one
-    of them may be padded with zeros along k, to the next 16 bytes.
+    Rows of C may be padded to the next multiple of 16 bytes. With `by_library` a 16-bit A or B may be MN-major, one of
+    them may be padded with zeros along k, to the next 16 bytes, and C may be of float32.
 
     Raises
     ------
@@ -27,16 +27,16 @@ def check_operands(A, B, C, format: Format, any_major: bool = False) -> None:
             f"A holds {A.dtype} and B {B.dtype}, but arrays of {format} hold {format.dtype}: "
             f"use labkit.formats, or another format"
         )
-    if C.dtype != format.result.dtype:
+    if C.dtype != format.result.dtype and not (by_library and C.dtype == FP32.dtype):
         raise TypeError(f"C holds {C.dtype}, but products of {format} are stored as {format.result.dtype}")
     (M, K), N = A.shape, B.shape[0]
     per_vector = VECTOR_BYTES // A.dtype.itemsize
-    if B.shape[1] != K and not (any_major and -(-K // per_vector) == -(-B.shape[1] // per_vector)):
+    if B.shape[1] != K and not (by_library and -(-K // per_vector) == -(-B.shape[1] // per_vector)):
         raise ValueError(f"A has {K} columns and B has {B.shape[1]}: for A @ B.T both run along k")
     if C.shape[0] != M or not N <= C.shape[1] < N + VECTOR_BYTES // C.dtype.itemsize:
         raise ValueError(f"C is {C.shape[0]} x {C.shape[1]}, but A @ B.T is {M} x {N}: make C of that shape")
     for name, X in (("A", A), ("B", B), ("C", C)):
-        _check_lines(name, X, any_major and X is not C and X.dtype.itemsize == 2)
+        _check_lines(name, X, by_library and X is not C and X.dtype.itemsize == 2)
 
 
 def _check_lines(name, X, may_be_columns):

@@ -103,16 +103,16 @@ def test_a_candidate_is_a_choice_in_later_processes_and_is_told_in_words(format)
 
 def test_the_estimate_prefers_small_tiles_for_small_products_and_the_last_step_for_large_ones():
     def first(*sides):
-        return candidates.candidates(FP32, Shape(*sides))[0]
+        return candidates.ranked(FP32, Shape(*sides))[0]
 
     assert first(4096, 4096, 4096) == first(8192, 8192, 8192) == Candidate("tuned")
-    assert first(64, 64, 64) == Candidate("tiled")
+    assert first(64, 64, 64).tiling.rows <= 64
     assert first(1, 4096, 4096) == Candidate("gemv")
 
 
 def test_every_step_of_a_ladder_is_a_candidate_and_one_that_was_not_recorded_counts_as_the_one_before(monkeypatch):
     found = {candidate.step for candidate in candidates.candidates(FP32, SHAPE)}
-    assert found == {step.slug for step in gemm.ladder("fp32")}
+    assert found == {"simt", *(step.slug for step in gemm.ladder("fp32"))}
     candidates._recorded_tflops.cache_clear()
     monkeypatch.setattr(candidates.results, "nearest", lambda *_: {})
     assert candidates._tflops(gemm.step("fp32", "tuned")) == candidates._tflops(gemm.step("fp32", "naive")) == 1
@@ -123,8 +123,8 @@ def test_what_was_recorded_counts_before_the_model(monkeypatch):
     monkeypatch.setattr(candidates, "recorded_ms", lambda step, *_: 1e-6 if step.slug == "coalesced" else None)
     candidates._candidates.cache_clear()
     try:
-        assert candidates.candidates(FP32, Shape(4096, 4096, 4096))[0] == Candidate("coalesced")
-        assert candidates.candidates(FP32, Shape(4096, 4096, 4096, 2))[0] == Candidate("tuned")
+        assert candidates.ranked(FP32, Shape(4096, 4096, 4096))[0] == Candidate("coalesced")
+        assert candidates.ranked(FP32, Shape(4096, 4096, 4096, 2))[0] != Candidate("coalesced")
     finally:
         candidates._candidates.cache_clear()
 
@@ -135,7 +135,7 @@ def test_on_an_h100_no_recorded_product_has_a_step_that_is_faster_than_the_first
         times.setdefault((row["M"], row["N"], row["K"]), {})[row["step"]] = row["time_ms"]
     assert len(times) >= 4
     for sizes, of in times.items():
-        ranked = [one for one in candidates.candidates(FP32, Shape(*sizes)) if one.splits == 1 and one.step in of]
+        ranked = [one for one in candidates.candidates(FP32, Shape(*sizes)) if one.step in of]
         assert of[ranked[0].step] <= 1.02 * min(of.values())
 
 
@@ -158,23 +158,35 @@ def test_speeds_are_those_of_this_gpu_else_of_one_of_its_capability_else_of_anot
         candidates._recorded_tflops.cache_clear()
 
 
-def test_parts_of_k_are_tried_where_they_may_pay():
-    def tried(*sides):
-        return [found for found in candidates.candidates(FP32, Shape(*sides)) if found.splits > 1]
-
-    assert tried(1024, 1024, 1024) and not tried(32768, 32768, 4096)
-
-
 @pytest.mark.parametrize("name", ["float32", "tf32"])
 def test_one_row_in_float32_is_a_matter_of_reading_and_a_batch_of_such_is_not(name):
     assert candidates.candidates(FORMATS[name], Shape(1, 4096, 4096)) == [Candidate("gemv")]
     assert candidates.candidates(FORMATS[name], Shape(1, 64, 64, 1000))[0] != Candidate("gemv")
 
 
-@pytest.mark.parametrize("sides", [(1024, 1024, 1024), (64, 4096, 4096), (64, 64, 65536)])
-def test_the_estimate_takes_parts_of_k_where_tiles_are_fewer_than_sms(sides):
-    assert candidates.candidates(FP32, Shape(*sides))[0].splits > 1
-    assert all(found.splits == 1 for found in candidates.candidates(FP32, Shape(*sides, 16)))
+@pytest.mark.parametrize("sides", [(64, 4096, 4096), (64, 64, 65536)])
+def test_k_is_divided_where_tiles_are_fewer_than_sms(sides):
+    assert candidates.ranked(FP32, Shape(*sides))[0].tiling.parts > 1
+    assert candidates.ranked(FP32, Shape(*sides, 1320))[0].tiling.parts == 1
+
+
+def test_a_deep_16_bit_product_is_divided_along_k():
+    assert candidates.candidates(FORMATS["bfloat16"], Shape(64, 64, 65536))[0].parts > 8
+    assert all(found.parts == 1 for found in candidates.candidates(FORMATS["bfloat16"], Shape(64, 64, 65536 + 8)))
+    assert candidates.candidates(FORMATS["bfloat16"], Shape(4096, 4096, 4096))[0].parts == 1
+
+
+def test_many_small_products_get_kernels_of_their_own():
+    tiling = candidates.ranked(FP32, Shape(32, 32, 32, 4096))[0].tiling
+    assert (tiling.rows, tiling.cols) == (32, 32)
+    assert candidates.ranked(FORMATS["float16"], Shape(32, 32, 32, 4096))[0] == Candidate("small")
+
+
+@pytest.mark.parametrize("shape", [SHAPE, Shape(64, 4096, 4096)])
+def test_the_simulator_takes_a_step_that_it_runs_quickly(shape):
+    found = candidates.candidates(FP32, shape)
+    assert {*found} == {*candidates.ranked(FP32, shape)}
+    assert (found[0].step == "simt") == cuda.on_gpu()
 
 
 @pytest.mark.parametrize(
@@ -183,12 +195,13 @@ def test_the_estimate_takes_parts_of_k_where_tiles_are_fewer_than_sms(sides):
         ("bfloat16", (8, 0), {"mma", "ldmatrix", "pipelined"}),
         ("float8_e4m3", (8, 9), {"mma", "ldmatrix", "pipelined"}),
         ("float32", (7, 5), {step.slug for step in gemm.ladder("fp32")} - {"tuned"}),
+        ("float32", (8, 0), {"simt", *(step.slug for step in gemm.ladder("fp32"))}),
     ],
 )
 def test_an_older_gpu_gets_what_it_has_instructions_for(name, capability, steps):
     found = candidates.candidates(FORMATS[name], SHAPE, capability)
     assert {candidate.step for candidate in found} == steps
-    assert all(candidate.tiling is None for candidate in found)
+    assert all(candidate.tiling is None for candidate in found if candidate.step != "simt")
 
 
 def test_a_format_that_no_step_takes_has_no_candidates():

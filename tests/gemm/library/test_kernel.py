@@ -99,10 +99,10 @@ def test_the_kernel_costs_what_its_docstring_says():
 
 def test_a_kernel_fits_shared_memory_however_its_operands_lie():
     deepest = [Tiling(rows, cols, max_stages(rows, cols)) for rows in (64, 128) for cols in (64, 72, 168, 256)]
-    (A, B, _), _ = problem((128, 512, 64), BF16)
+    (A, B, C), _ = problem((128, 512, 64), BF16)
     for tiling in deepest:
         for X, Y in ((A, B), (A, np.asfortranarray(B)), (np.asfortranarray(A), np.asfortranarray(B))):
-            form = Form.of(X, Y, BF16, tiling)
+            form = Form.of(X, Y, C, BF16, tiling)
             assert form.shared_bytes + 1024 <= SHARED_BYTES
             assert form.tiling.stages == tiling.stages or tiling.cols % 64 and not Y.flags.c_contiguous
 
