@@ -188,6 +188,16 @@ class Convolution(ladder.Problem):
         return output_size(self.W, self.S, self.stride_w, self.left, self.right, self.dilation_w)
 
     @property
+    def group_channels(self) -> int:
+        """Channels of a group, and of a filter."""
+        return self.C // self.groups
+
+    @property
+    def group_filters(self) -> int:
+        """Filters of a group."""
+        return self.K // self.groups
+
+    @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Shapes of images x, filters w and outputs y, in the layout."""
         return {

@@ -1,0 +1,162 @@
+"""A thread slides over a strip of rows: taps and sums stay in registers, and a pixel is loaded once per strip.
+
+"""
+
+from functools import cache
+
+import numpy as np
+
+from labkit import cuda, ptx, specialise
+from labkit.conv.depthwise import DEPTHWISE
+from labkit.conv.depthwise.tiling import Tiling, make_image, make_strips
+from labkit.conv.depthwise.vectors import (
+    as_elements,
+    load_vectors,
+    store_vector,
+    to_float32,
+    unpack_vectors,
+    vector_constants,
+)
+from labkit.ladder import Launch
+from labkit.parts.division import fast_divide
+
+SIZES, STRIDES = tuple(range(1, 8)), (1, 2)  # of filters, for registers
+SUPPORTED = {"result": ("y",), **DEPTHWISE, "R": SIZES, "S": SIZES, "stride_h": STRIDES, "stride_w": STRIDES}
+SUPPORTED |= {"dilation_h": (1,), "dilation_w": (1,)}
+R, S, STRIDE_H, STRIDE_W = 3, 3, 1, 1
+WIDTH, UNIT, COLUMNS = 4, 1, 4  # numbers of a vector, those of them that are columns, columns of outputs of a tile
+OFFSET = 0  # columns loaded before those under the taps, for aligned vectors
+EXACT = False  # whether all tiles are whole
+UNROLL = 1
+PREFETCH = True
+CHANNELS = WIDTH // UNIT  # of a thread
+TAPS, PENDING = R * S, -(-R // STRIDE_H)  # rows of outputs under a row of pixels
+SUMS = COLUMNS * CHANNELS
+VECTORS = 6  # of a row of pixels
+ELEMENT, WORDS = np.float32, 4
+RAW, VALUES = VECTORS * WORDS, VECTORS * WIDTH
+
+
+@cuda.jit
+def strips(x, w, y, x_at, y_at, strip, top, left, flipped):
+    taps = cuda.shared.array(0, np.float32)
+    w_reg = cuda.local.array((TAPS, CHANNELS), np.float32)
+    acc = cuda.local.array((PENDING, SUMS), np.float32)
+    raw = cuda.local.array(RAW, ELEMENT)
+    x_reg = cuda.local.array(VALUES, np.float32)
+    lane, thread = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
+    lanes, block_rows = np.uint32(cuda.blockDim.x), np.uint32(cuda.blockDim.y)
+    part = fast_divide(np.uint32(cuda.blockIdx.x), strip.chunks)
+    lane0 = np.uint32((cuda.blockIdx.x - part * strip.chunks.value) * lanes)  # of the block
+    parts = fast_divide(np.uint32(cuda.gridDim.x), strip.chunks)
+
+    # -- taps --
+    begin = np.uint32(lane0 * np.uint32(CHANNELS * TAPS))
+    count = np.uint32(min(lanes * np.uint32(CHANNELS * TAPS), strip.channels * np.uint32(TAPS) - begin))
+    for i in range(thread * lanes + lane, count, lanes * block_rows):
+        taps[i] = to_float32(w[np.uint32(begin + i)])
+    cuda.syncthreads()
+    if np.uint32((lane0 + lane) * np.uint32(CHANNELS)) >= strip.channels:
+        return
+    for v in range(CHANNELS):
+        for tap in range(TAPS):
+            turned = TAPS - 1 - tap if flipped else tap
+            w_reg[tap, v] = taps[np.uint32((lane * np.uint32(CHANNELS) + np.uint32(v)) * np.uint32(TAPS) + turned)]
+
+    for item in range(part * block_rows + thread, strip.items, parts * block_rows):
+        # -- locate the strip --
+        column = fast_divide(np.uint32(item), strip.tiles)
+        tile = np.uint32(item - column * strip.tiles.value)
+        n = fast_divide(column, strip.strips)
+        begin_row = np.int32(np.uint32(column - n * strip.strips.value) * strip.strip_rows)
+        end_row = np.int32(min(np.int32(y_at.rows), np.int32(begin_row + strip.strip_rows)))
+        first = np.uint32(tile * np.uint32(COLUMNS * STRIDE_W // UNIT) - left)  # vector of pixels
+        q = np.uint32(tile * np.uint32(COLUMNS // UNIT))  # vector of outputs
+        p = np.int32(begin_row - np.int32(PENDING - 1))
+        row = np.uint32(p * np.int32(STRIDE_H) + np.int32(R - STRIDE_H) - top)
+        i = np.uint32(n * x_at.image + (lane0 + lane) * x_at.lane + row * x_at.row + first * x_at.step)
+        o = np.uint32(n * y_at.image + (lane0 + lane) * y_at.lane + np.uint32(p) * y_at.row + q * y_at.step)
+        for k in range(PENDING):
+            for j in range(SUMS):
+                acc[k, j] = np.float32(0)
+        if PREFETCH:
+            load_vectors(x, i, x_at.step, first, x_at.vectors if row < x_at.rows else np.uint32(0), raw)
+
+        # -- slide --
+        while p < end_row:
+            for u in range(UNROLL):
+                for e in range(STRIDE_H):
+                    is_inside = row < x_at.rows
+                    if not PREFETCH:
+                        load_vectors(x, i, x_at.step, first, x_at.vectors if is_inside else np.uint32(0), raw)
+                    unpack_vectors(raw, x_reg)
+                    row = np.uint32(row + np.uint32(1))
+                    i = np.uint32(i + x_at.row)
+                    if PREFETCH:
+                        load_vectors(x, i, x_at.step, first, x_at.vectors if row < x_at.rows else np.uint32(0), raw)
+                    if is_inside:
+                        for k in range(PENDING):
+                            r = R - STRIDE_H + e - k * STRIDE_H
+                            if r >= 0:
+                                for s in range(S):
+                                    for j in range(COLUMNS):
+                                        for v in range(CHANNELS):
+                                            pixel = x_reg[(OFFSET + j * STRIDE_W + s) * CHANNELS + v]
+                                            acc[(u + k) % PENDING, j * CHANNELS + v] += pixel * w_reg[r * S + s, v]
+                # -- store the row that is complete --
+                if p >= begin_row and (UNROLL == 1 or p < end_row):
+                    for j in range(0, COLUMNS, UNIT):
+                        if EXACT or np.uint32(q + np.uint32(j // UNIT)) < y_at.vectors:
+                            store_vector(y, np.uint32(o + np.uint32(j // UNIT) * y_at.step), acc, u, j * CHANNELS)
+                o = np.uint32(o + y_at.row)
+                p = np.int32(p + np.int32(1))
+                if UNROLL == 1:
+                    for k in range(PENDING - 1):
+                        for j in range(SUMS):
+                            acc[k, j] = acc[k + 1, j]
+                    for j in range(SUMS):
+                        acc[PENDING - 1, j] = np.float32(0)
+                else:
+                    for j in range(SUMS):
+                        acc[u, j] = np.float32(0)
+
+
+def best_tiling(problem, format) -> Tiling:
+    """Return the tiling whose taps fit into registers."""
+    taps = problem.R * problem.S
+    if problem.layout == "NHWC":
+        fitting = (width for width in (4, 2, 1) if problem.C % width == 0 and taps * width <= 100)
+        width = next(fitting)
+        columns = max(1, 8 // width) if taps < 40 else 4 // width * 2
+        return Tiling(width, 1, columns, 2 if taps * width < 64 else 1)
+    unit = next(unit for unit in (4, 2, 1) if problem.W % unit == 0 and problem.Q % unit == 0)
+    return Tiling(unit, unit, max(4, unit), 3 if taps < 20 else 2)
+
+
+def launches(x, w, y, problem, format, tiling=None, **constants):
+    """y = x * w, each channel with its own filter, by the given tiling or the best."""
+    problem.check(x, w, y, supported=SUPPORTED, dtype=format.dtype)
+    tiling = tiling or best_tiling(problem, format)
+    vectors_left = -(-problem.left // tiling.unit)
+    halo = -(-problem.R // problem.stride_h) - 1
+    x_at, y_at = (make_image(problem, name, tiling, format) for name in "xy")
+    strip, grid, block = make_strips(problem, tiling, problem.P, problem.Q, halo)
+    sizes = problem.R, problem.S, problem.stride_h, problem.stride_w
+    is_exact = problem.Q % tiling.columns == 0
+    kernel = specialise_tiling(
+        tiling, format, *sizes, vectors_left * tiling.unit - problem.left, is_exact, *constants.items()
+    )
+    numbers = np.int32(problem.top), np.uint32(vectors_left), bool(problem.flipped)
+    arrays = as_elements(x, format, tiling.width), as_elements(w, format), as_elements(y, format, tiling.width)
+    shared_bytes = block[0] * tiling.channels * problem.R * problem.S * 4
+    return [Launch(kernel, grid, block, (*arrays, x_at, y_at, strip, *numbers), shared_bytes)]
+
+
+@cache
+def specialise_tiling(tiling: Tiling, format, R, S, stride_h, stride_w, offset, is_exact, *constants):
+    """Return the kernel for a tiling, a format, filters of a size, their strides and `OFFSET`."""
+    bounded = cuda.jit(launch_bounds=(256, tiling.blocks))(strips.py_func)
+    sizes = {"R": R, "S": S, "STRIDE_H": stride_h, "STRIDE_W": stride_w, "OFFSET": offset, "EXACT": is_exact}
+    vectors = -(-(offset + (tiling.columns - 1) * stride_w + S) // tiling.unit)
+    shape = {"UNIT": tiling.unit, "COLUMNS": tiling.columns, "VECTORS": vectors}
+    return specialise(bounded, **sizes, **shape, **vector_constants(format, tiling.width), **dict(constants))

@@ -1,0 +1,106 @@
+"""How images are divided among threads that slide over strips of rows, for all steps after the first.
+
+A thread has WIDTH / UNIT neighbouring channels and a strip: up to `strip_rows` rows of a tile of columns. NHWC has
+vectors of channels, and UNIT is 1; NCHW has vectors of UNIT columns, and one channel per thread.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from labkit import cuda
+from labkit.conv.problem import Convolution
+from labkit.formats import Format
+from labkit.ladder import TooLarge
+from labkit.parts.division import Divisor, make_divisor
+
+THREADS = 256  # of a block, at most
+LANES = 64  # of a block along channels
+MAX_ELEMENTS = 2**32  # of an array, for 32-bit indices
+START_ROWS = 3  # whose time a strip takes before its first row
+BLOCK_WAVES = 4  # of blocks, above which a thread has several strips
+
+
+class Image(NamedTuple):
+    """Where the pixels of an array are: all distances in elements, as `vectors` calls them."""
+
+    rows: np.uint32
+    vectors: np.uint32  # of a row
+    image: np.uint32  # from an image to the next
+    lane: np.uint32  # from a thread's channels to the next thread's
+    row: np.uint32
+    step: np.uint32  # from a vector of a row to the next
+
+
+class Strips(NamedTuple):
+    """The strips of all images, numbered by image, strip and tile, and the block of a number."""
+
+    items: np.uint32
+    strip_rows: np.int32
+    channels: np.uint32
+    tiles: Divisor  # of a row
+    strips: Divisor  # of an image
+    chunks: Divisor  # of channels
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """Vectors of `width` numbers, of which `unit` are columns; `columns` of a tile; blocks per SM."""
+
+    width: int
+    unit: int
+    columns: int
+    blocks: int
+
+    @property
+    def channels(self) -> int:
+        return self.width // self.unit
+
+
+def make_image(problem: Convolution, name: str, tiling: Tiling, format: Format) -> Image:
+    """Return where the pixels of x or y are; raise TooLarge if indices do not fit into 32 bits."""
+    channels = problem.C if name == "x" else problem.K
+    rows, columns = (problem.H, problem.W) if name == "x" else (problem.P, problem.Q)
+    if problem.N * channels * rows * columns >= MAX_ELEMENTS:
+        raise TooLarge(f"{name} has 2**32 elements or more", "take fewer images at a time")
+    packed = 2 if format.itemsize == 2 and tiling.width > 1 else 1
+    last = problem.layout == "NHWC"
+    lane, row, step = (tiling.width, columns * channels, channels) if last else (rows * columns, columns, tiling.unit)
+    numbers = rows, columns // tiling.unit, *(n // packed for n in (rows * columns * channels, lane, row, step))
+    return Image(*map(np.uint32, numbers))
+
+
+def make_strips(
+    problem: Convolution, tiling: Tiling, rows: int, columns: int, halo: int
+) -> tuple[Strips, int, tuple[int, int]]:
+    """Divide `rows` x `columns` of each image, and return the strips, grid and block.
+
+    A strip takes as long as `halo` rows more than it has.
+    """
+    lanes = -(-problem.C // tiling.channels)
+    chunks = -(-lanes // LANES) if problem.layout == "NHWC" else lanes
+    block_lanes, tiles = -(-lanes // chunks), -(-columns // tiling.columns)
+    block_rows = max(1, THREADS // block_lanes)
+    resident = cuda.get_current_device().MULTIPROCESSOR_COUNT * tiling.blocks
+    strip_rows = best_strip_rows(rows, problem.N * tiles, chunks, block_rows, resident, halo)
+    strips = -(-rows // strip_rows)
+    items = problem.N * tiles * strips
+    block_rows = min(block_rows, items)
+    repeats = max(1, items * chunks // (block_rows * resident * BLOCK_WAVES))
+    parts = -(-items // (block_rows * repeats))
+    divisors = map(make_divisor, (tiles, strips, chunks))
+    numbers = Strips(np.uint32(items), np.int32(strip_rows), np.uint32(problem.C), *divisors)
+    return numbers, parts * chunks, (block_lanes, block_rows)
+
+
+@lru_cache(1024)  # problems
+def best_strip_rows(rows: int, tiles: int, chunks: int, block_rows: int, resident: int, halo: int) -> int:
+    """Return the rows of a strip with the least predicted time: waves of blocks, by the rows that each takes."""
+
+    def time(strip_rows):
+        blocks = -(-tiles * -(-rows // strip_rows) // block_rows) * chunks
+        return -(-blocks // resident) * (strip_rows + halo + START_ROWS)
+
+    return min(sorted({-(-rows // strips) for strips in range(1, rows + 1)}, reverse=True), key=time)

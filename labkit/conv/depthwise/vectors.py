@@ -1,0 +1,102 @@
+"""Vectors of up to four words of an image, converted to and from float32: neighbouring channels, or columns.
+
+Constants of the step choose the access; the host sets them for a format and a width by `vector_constants`:
+
+    ELEMENT     WORDS       an image holds                  access
+    float32     1, 2, 4     float32                         4, 8, 16 bytes
+    uint32      1, 2, 4     16-bit numbers, two in a word   4, 8, 16 bytes
+    uint16      1           16-bit numbers                  2 bytes
+
+`FORMAT` is that of 16-bit numbers. A row of pixels in registers is `VECTORS` vectors of `WIDTH` values.
+"""
+
+import numpy as np
+
+from labkit import cuda, ptx
+from labkit.arrays.views import as_bits, as_words, flatten
+from labkit.formats import Format
+
+ELEMENT, WORDS, FORMAT = np.float32, 4, ptx.BF16
+WIDTH, VECTORS = 4, 1
+PACKED = ELEMENT is np.uint32
+IS_FLOAT32 = ELEMENT is np.float32
+RAW = VECTORS * WORDS
+LOW = np.uint32(0xFFFF)  # mask of the lower number in a word
+
+
+@cuda.jit(device=True)
+def load_vectors(x, i, step, first, count, raw):
+    """Load a row's vectors, unconverted: `step` elements apart, from element i on; zeros for those not below `count`.
+
+    The first vector has number `first`; unsigned numbers of vectors before the row are large.
+    """
+    for k in range(VECTORS):
+        for word in range(WORDS):
+            raw[k * WORDS + word] = ELEMENT(0)
+        if np.uint32(first + np.uint32(k)) < count:
+            source = np.uint32(i + np.uint32(k) * step)
+            if WORDS == 4:
+                raw[k * 4], raw[k * 4 + 1], raw[k * 4 + 2], raw[k * 4 + 3] = ptx.load4(x, source)
+            elif WORDS == 2:
+                raw[k * 2], raw[k * 2 + 1] = ptx.load2(x, source)
+            else:
+                raw[k] = x[source]
+
+
+@cuda.jit(device=True)
+def unpack_vectors(raw, values):
+    """Convert what `load_vectors` loaded to float32."""
+    for k in range(RAW):
+        if PACKED:
+            values[2 * k], values[2 * k + 1] = ptx.unpack2(raw[k], FORMAT)
+        else:
+            values[k] = to_float32(raw[k])
+
+
+@cuda.jit(device=True)
+def to_float32(value):
+    """Convert a single number."""
+    if IS_FLOAT32:
+        return value
+    number, _ = ptx.unpack2(np.uint32(value), FORMAT)
+    return number
+
+
+@cuda.jit(device=True)
+def store_vector(y, i, values, row, j):
+    """Store the vector of `values[row]` from column j on."""
+    if PACKED:
+        a = ptx.pack2(values[row, j], values[row, j + 1], FORMAT)
+        if WORDS == 1:
+            y[i] = a
+        else:
+            b = ptx.pack2(values[row, j + 2], values[row, j + 3], FORMAT)
+            if WORDS == 2:
+                ptx.store2(y, i, a, b)
+            else:
+                c = ptx.pack2(values[row, j + 4], values[row, j + 5], FORMAT)
+                d = ptx.pack2(values[row, j + 6], values[row, j + 7], FORMAT)
+                ptx.store4(y, i, a, b, c, d)
+    elif not IS_FLOAT32:
+        y[i] = np.uint16(ptx.pack2(values[row, j], values[row, j], FORMAT) & LOW)
+    elif WORDS == 4:
+        ptx.store4(y, i, values[row, j], values[row, j + 1], values[row, j + 2], values[row, j + 3])
+    elif WORDS == 2:
+        ptx.store2(y, i, values[row, j], values[row, j + 1])
+    else:
+        y[i] = values[row, j]
+
+
+def vector_constants(format: Format, width: int) -> dict:
+    """Return the constants for vectors of `width` numbers of a format."""
+    if format.itemsize == 4:
+        return {"ELEMENT": np.float32, "WORDS": width, "WIDTH": width}
+    packed = {"ELEMENT": np.uint16, "WORDS": 1} if width == 1 else {"ELEMENT": np.uint32, "WORDS": width // 2}
+    return {**packed, "WIDTH": width, "FORMAT": format.number}
+
+
+def as_elements(X, format: Format, width: int = 1):
+    """View an array as a vector of what the constants for `width` call elements."""
+    if format.itemsize == 4:
+        return flatten(X)
+    return as_words(flatten(X)) if width > 1 else as_bits(flatten(X))
