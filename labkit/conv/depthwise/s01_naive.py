@@ -16,7 +16,7 @@ for each output. `s02_strips` keeps both in registers.
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.conv.depthwise.vectors import as_elements, to_float32
+from labkit.conv.depthwise.vectors import as_elements, from_float32, to_float32
 from labkit.conv.sizes import check_counts
 from labkit.ladder import Launch
 
@@ -25,7 +25,6 @@ QUICK_TO_SIMULATE = True
 THREADS = 256
 CHANNELS_LAST = False
 ELEMENT, FORMAT = np.float32, ptx.BF16  # of arrays; of 16-bit numbers
-IS_FLOAT32 = ELEMENT is np.float32
 
 
 @cuda.jit
@@ -52,10 +51,7 @@ def naive(x, w, y, C, H, W, K, R, S, P, Q, stride_h, stride_w, top, left, dilati
                 tap = (R - np.uint32(1) - r) * S + S - np.uint32(1) - s if flipped else r * S + s
                 pixel = ((n * H + row) * W + col) * C + c if CHANNELS_LAST else ((n * C + c) * H + row) * W + col
                 acc += to_float32(x[np.uint32(pixel)]) * to_float32(w[np.uint32(k * R * S + tap)])
-    if IS_FLOAT32:
-        y[i] = acc
-    else:
-        y[i] = np.uint16(ptx.pack2(acc, acc, FORMAT) & np.uint32(0xFFFF))
+    y[i] = from_float32(acc)
 
 
 def launches(x, w, y, problem, format):

@@ -8,12 +8,12 @@ import numpy as np
 
 from labkit import cuda, ptx, specialise
 from labkit.conv.depthwise import DEPTHWISE
+from labkit.conv.depthwise.taps import load_taps
 from labkit.conv.depthwise.tiling import Tiling, make_image, make_strips
 from labkit.conv.depthwise.vectors import (
     as_elements,
     load_vectors,
     store_vector,
-    to_float32,
     unpack_vectors,
     vector_constants,
 )
@@ -27,8 +27,6 @@ R, S, STRIDE_H, STRIDE_W = 3, 3, 1, 1
 WIDTH, UNIT, COLUMNS = 4, 1, 4  # numbers of a vector, those of them that are columns, columns of outputs of a tile
 OFFSET = 0  # columns loaded before those under the taps, for aligned vectors
 EXACT = False  # whether all tiles are whole
-UNROLL = 1
-PREFETCH = True
 CHANNELS = WIDTH // UNIT  # of a thread
 TAPS, PENDING = R * S, -(-R // STRIDE_H)  # rows of outputs under a row of pixels
 SUMS = COLUMNS * CHANNELS
@@ -50,19 +48,9 @@ def strips(x, w, y, x_at, y_at, strip, top, left, flipped):
     lane0 = np.uint32((cuda.blockIdx.x - part * strip.chunks.value) * lanes)  # of the block
     parts = fast_divide(np.uint32(cuda.gridDim.x), strip.chunks)
 
-    # -- taps --
-    begin = np.uint32(lane0 * np.uint32(CHANNELS * TAPS))
-    count = np.uint32(min(lanes * np.uint32(CHANNELS * TAPS), strip.channels * np.uint32(TAPS) - begin))
-    for i in range(thread * lanes + lane, count, lanes * block_rows):
-        taps[i] = to_float32(w[np.uint32(begin + i)])
-    cuda.syncthreads()
+    load_taps(w, taps, w_reg, lane0, strip.channels, flipped)
     if np.uint32((lane0 + lane) * np.uint32(CHANNELS)) >= strip.channels:
         return
-    for v in range(CHANNELS):
-        for tap in range(TAPS):
-            turned = TAPS - 1 - tap if flipped else tap
-            w_reg[tap, v] = taps[np.uint32((lane * np.uint32(CHANNELS) + np.uint32(v)) * np.uint32(TAPS) + turned)]
-
     for item in range(part * block_rows + thread, strip.items, parts * block_rows):
         # -- locate the strip --
         column = fast_divide(np.uint32(item), strip.tiles)
@@ -79,46 +67,37 @@ def strips(x, w, y, x_at, y_at, strip, top, left, flipped):
         for k in range(PENDING):
             for j in range(SUMS):
                 acc[k, j] = np.float32(0)
-        if PREFETCH:
-            load_vectors(x, i, x_at.step, first, x_at.vectors if row < x_at.rows else np.uint32(0), raw)
+        load_vectors(x, i, x_at.step, VECTORS, first, x_at.vectors if row < x_at.rows else np.uint32(0), raw)
 
         # -- slide --
         while p < end_row:
-            for u in range(UNROLL):
-                for e in range(STRIDE_H):
-                    is_inside = row < x_at.rows
-                    if not PREFETCH:
-                        load_vectors(x, i, x_at.step, first, x_at.vectors if is_inside else np.uint32(0), raw)
-                    unpack_vectors(raw, x_reg)
-                    row = np.uint32(row + np.uint32(1))
-                    i = np.uint32(i + x_at.row)
-                    if PREFETCH:
-                        load_vectors(x, i, x_at.step, first, x_at.vectors if row < x_at.rows else np.uint32(0), raw)
-                    if is_inside:
-                        for k in range(PENDING):
-                            r = R - STRIDE_H + e - k * STRIDE_H
-                            if r >= 0:
-                                for s in range(S):
-                                    for j in range(COLUMNS):
-                                        for v in range(CHANNELS):
-                                            pixel = x_reg[(OFFSET + j * STRIDE_W + s) * CHANNELS + v]
-                                            acc[(u + k) % PENDING, j * CHANNELS + v] += pixel * w_reg[r * S + s, v]
-                # -- store the row that is complete --
-                if p >= begin_row and (UNROLL == 1 or p < end_row):
-                    for j in range(0, COLUMNS, UNIT):
-                        if EXACT or np.uint32(q + np.uint32(j // UNIT)) < y_at.vectors:
-                            store_vector(y, np.uint32(o + np.uint32(j // UNIT) * y_at.step), acc, u, j * CHANNELS)
-                o = np.uint32(o + y_at.row)
-                p = np.int32(p + np.int32(1))
-                if UNROLL == 1:
-                    for k in range(PENDING - 1):
-                        for j in range(SUMS):
-                            acc[k, j] = acc[k + 1, j]
-                    for j in range(SUMS):
-                        acc[PENDING - 1, j] = np.float32(0)
-                else:
-                    for j in range(SUMS):
-                        acc[u, j] = np.float32(0)
+            for e in range(STRIDE_H):
+                is_inside = row < x_at.rows
+                unpack_vectors(raw, RAW, x_reg)
+                row = np.uint32(row + np.uint32(1))
+                i = np.uint32(i + x_at.row)
+                load_vectors(x, i, x_at.step, VECTORS, first, x_at.vectors if row < x_at.rows else np.uint32(0), raw)
+                if is_inside:
+                    for k in range(PENDING):
+                        r = R - STRIDE_H + e - k * STRIDE_H
+                        if r >= 0:
+                            for s in range(S):
+                                for j in range(COLUMNS):
+                                    for v in range(CHANNELS):
+                                        pixel = x_reg[(OFFSET + j * STRIDE_W + s) * CHANNELS + v]
+                                        acc[k, j * CHANNELS + v] += pixel * w_reg[r * S + s, v]
+            # -- store the row that is complete --
+            if p >= begin_row:
+                for j in range(0, COLUMNS, UNIT):
+                    if EXACT or np.uint32(q + np.uint32(j // UNIT)) < y_at.vectors:
+                        store_vector(y, np.uint32(o + np.uint32(j // UNIT) * y_at.step), acc, 0, j * CHANNELS)
+            o = np.uint32(o + y_at.row)
+            p = np.int32(p + np.int32(1))
+            for k in range(PENDING - 1):
+                for j in range(SUMS):
+                    acc[k, j] = acc[k + 1, j]
+            for j in range(SUMS):
+                acc[PENDING - 1, j] = np.float32(0)
 
 
 def best_tiling(problem, format) -> Tiling:
@@ -159,4 +138,5 @@ def specialise_tiling(tiling: Tiling, format, R, S, stride_h, stride_w, offset, 
     sizes = {"R": R, "S": S, "STRIDE_H": stride_h, "STRIDE_W": stride_w, "OFFSET": offset, "EXACT": is_exact}
     vectors = -(-(offset + (tiling.columns - 1) * stride_w + S) // tiling.unit)
     shape = {"UNIT": tiling.unit, "COLUMNS": tiling.columns, "VECTORS": vectors}
+    shape |= {"CHANNELS": tiling.channels, "TAPS": R * S}
     return specialise(bounded, **sizes, **shape, **vector_constants(format, tiling.width), **dict(constants))

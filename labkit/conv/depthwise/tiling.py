@@ -20,7 +20,7 @@ THREADS = 256  # of a block, at most
 LANES = 64  # of a block along channels
 MAX_ELEMENTS = 2**32  # of an array, for 32-bit indices
 START_ROWS = 3  # whose time a strip takes before its first row
-BLOCK_WAVES = 4  # of blocks, above which a thread has several strips
+BLOCK_WAVES = 4
 
 
 class Image(NamedTuple):
@@ -73,11 +73,11 @@ def make_image(problem: Convolution, name: str, tiling: Tiling, format: Format) 
 
 
 def make_strips(
-    problem: Convolution, tiling: Tiling, rows: int, columns: int, halo: int
+    problem: Convolution, tiling: Tiling, rows: int, columns: int, halo: int, waves: int = BLOCK_WAVES
 ) -> tuple[Strips, int, tuple[int, int]]:
     """Divide `rows` x `columns` of each image, and return the strips, grid and block.
 
-    A strip takes as long as `halo` rows more than it has.
+    A strip takes as long as `halo` rows more than it has. Above `waves` waves of blocks a thread has several strips.
     """
     lanes = -(-problem.C // tiling.channels)
     chunks = -(-lanes // LANES) if problem.layout == "NHWC" else lanes
@@ -88,7 +88,7 @@ def make_strips(
     strips = -(-rows // strip_rows)
     items = problem.N * tiles * strips
     block_rows = min(block_rows, items)
-    repeats = max(1, items * chunks // (block_rows * resident * BLOCK_WAVES))
+    repeats = max(1, items * chunks // (block_rows * resident * waves))
     parts = -(-items // (block_rows * repeats))
     divisors = map(make_divisor, (tiles, strips, chunks))
     numbers = Strips(np.uint32(items), np.int32(strip_rows), np.uint32(problem.C), *divisors)

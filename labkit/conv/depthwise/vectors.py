@@ -7,7 +7,7 @@ Constants of the step choose the access; the host sets them for a format and a w
     uint32      1, 2, 4     16-bit numbers, two in a word   4, 8, 16 bytes
     uint16      1           16-bit numbers                  2 bytes
 
-`FORMAT` is that of 16-bit numbers. A row of pixels in registers is `VECTORS` vectors of `WIDTH` values.
+`FORMAT` is that of 16-bit numbers.
 """
 
 import numpy as np
@@ -17,23 +17,22 @@ from labkit.arrays.views import as_bits, as_words, flatten
 from labkit.formats import Format
 
 ELEMENT, WORDS, FORMAT = np.float32, 4, ptx.BF16
-WIDTH, VECTORS = 4, 1
 PACKED = ELEMENT is np.uint32
 IS_FLOAT32 = ELEMENT is np.float32
-RAW = VECTORS * WORDS
 LOW = np.uint32(0xFFFF)  # mask of the lower number in a word
 
 
 @cuda.jit(device=True)
-def load_vectors(x, i, step, first, count, raw):
-    """Load a row's vectors, unconverted: `step` elements apart, from element i on; zeros for those not below `count`.
+def load_vectors(x, i, step, vectors, first, end, raw):
+    """Load vectors, unconverted, `step` elements apart from element i on; zeros for those that are not in the row.
 
-    The first vector has number `first`; unsigned numbers of vectors before the row are large.
+    The first vector has the number `first`, and those in the row have numbers below `end`. Numbers are unsigned: before
+    the row they are large.
     """
-    for k in range(VECTORS):
+    for k in range(vectors):
         for word in range(WORDS):
             raw[k * WORDS + word] = ELEMENT(0)
-        if np.uint32(first + np.uint32(k)) < count:
+        if np.uint32(first + np.uint32(k)) < end:
             source = np.uint32(i + np.uint32(k) * step)
             if WORDS == 4:
                 raw[k * 4], raw[k * 4 + 1], raw[k * 4 + 2], raw[k * 4 + 3] = ptx.load4(x, source)
@@ -44,9 +43,9 @@ def load_vectors(x, i, step, first, count, raw):
 
 
 @cuda.jit(device=True)
-def unpack_vectors(raw, values):
+def unpack_vectors(raw, elements, values):
     """Convert what `load_vectors` loaded to float32."""
-    for k in range(RAW):
+    for k in range(elements):
         if PACKED:
             values[2 * k], values[2 * k + 1] = ptx.unpack2(raw[k], FORMAT)
         else:
@@ -60,6 +59,14 @@ def to_float32(value):
         return value
     number, _ = ptx.unpack2(np.uint32(value), FORMAT)
     return number
+
+
+@cuda.jit(device=True)
+def from_float32(value):
+    """Round to a single number."""
+    if IS_FLOAT32:
+        return value
+    return np.uint16(ptx.pack2(value, value, FORMAT) & LOW)
 
 
 @cuda.jit(device=True)
@@ -78,7 +85,7 @@ def store_vector(y, i, values, row, j):
                 d = ptx.pack2(values[row, j + 6], values[row, j + 7], FORMAT)
                 ptx.store4(y, i, a, b, c, d)
     elif not IS_FLOAT32:
-        y[i] = np.uint16(ptx.pack2(values[row, j], values[row, j], FORMAT) & LOW)
+        y[i] = from_float32(values[row, j])
     elif WORDS == 4:
         ptx.store4(y, i, values[row, j], values[row, j + 1], values[row, j + 2], values[row, j + 3])
     elif WORDS == 2:

@@ -1,0 +1,141 @@
+"""The gradient of the images: a thread slides over rows of the gradient y, whose numbers each add to R x S pixels.
+
+"""
+
+from functools import cache
+
+import numpy as np
+
+from labkit import cuda, ptx, specialise
+from labkit.conv.depthwise import DEPTHWISE
+from labkit.conv.depthwise.taps import load_taps
+from labkit.conv.depthwise.tiling import Tiling, make_image, make_strips
+from labkit.conv.depthwise.vectors import (
+    as_elements,
+    load_vectors,
+    store_vector,
+    unpack_vectors,
+    vector_constants,
+)
+from labkit.conv.problem import BackwardData
+from labkit.ladder import Launch
+from labkit.parts.division import fast_divide
+
+PROBLEM = BackwardData
+SIZES, STRIDES = tuple(range(1, 8)), (1, 2)  # of filters, for registers
+SUPPORTED = {"result": ("x",), **DEPTHWISE, "R": SIZES, "S": SIZES, "stride_h": STRIDES, "stride_w": STRIDES}
+SUPPORTED |= {"dilation_h": (1,), "dilation_w": (1,)}
+R, S, STRIDE_H, STRIDE_W = 3, 3, 1, 1
+WIDTH, UNIT, COLUMNS = 4, 1, 4  # numbers of a vector, those of them that are columns, columns of pixels of a tile
+OFFSET = 2  # of a tile's first pixel from the output under its tap 0, the first loaded one being at 0, in pixels
+EXACT = False  # whether all tiles are whole
+CHANNELS = WIDTH // UNIT  # of a thread
+TAPS, PENDING = R * S, max(R, STRIDE_H)  # rows of pixels over a row of outputs
+SUMS = COLUMNS * CHANNELS
+VECTORS = 6  # of a row of outputs
+ELEMENT, WORDS = np.float32, 4
+RAW, VALUES = VECTORS * WORDS, VECTORS * WIDTH
+
+
+@cuda.jit
+def backward_data(x, w, y, x_at, y_at, strip, top, first_row, vectors_left, flipped):
+    taps = cuda.shared.array(0, np.float32)
+    w_reg = cuda.local.array((TAPS, CHANNELS), np.float32)
+    acc = cuda.local.array((PENDING, SUMS), np.float32)
+    raw = cuda.local.array(RAW, ELEMENT)
+    y_reg = cuda.local.array(VALUES, np.float32)
+    lane, thread = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
+    lanes, block_rows = np.uint32(cuda.blockDim.x), np.uint32(cuda.blockDim.y)
+    part = fast_divide(np.uint32(cuda.blockIdx.x), strip.chunks)
+    lane0 = np.uint32((cuda.blockIdx.x - part * strip.chunks.value) * lanes)  # of the block
+    parts = fast_divide(np.uint32(cuda.gridDim.x), strip.chunks)
+
+    load_taps(w, taps, w_reg, lane0, strip.channels, flipped)
+    if np.uint32((lane0 + lane) * np.uint32(CHANNELS)) >= strip.channels:
+        return
+    for item in range(part * block_rows + thread, strip.items, parts * block_rows):
+        # -- locate the strip --
+        column = fast_divide(np.uint32(item), strip.tiles)
+        tile = np.uint32(item - column * strip.tiles.value)
+        n = fast_divide(column, strip.strips)
+        begin_row = np.int32(np.uint32(column - n * strip.strips.value) * strip.strip_rows + first_row)
+        end_row = np.int32(begin_row + strip.strip_rows)
+        first = np.uint32(tile * np.uint32(COLUMNS // STRIDE_W // UNIT) - vectors_left)  # vector of outputs
+        col = np.uint32(tile * np.uint32(COLUMNS // UNIT))  # vector of pixels
+        p = np.int32(begin_row - np.int32((R - 1) // STRIDE_H))
+        row = np.uint32(p * np.int32(STRIDE_H) - top)  # of pixels
+        i = np.uint32(n * y_at.image + (lane0 + lane) * y_at.lane + np.uint32(p) * y_at.row + first * y_at.step)
+        o = np.uint32(n * x_at.image + (lane0 + lane) * x_at.lane + row * x_at.row + col * x_at.step)
+        for r in range(PENDING):
+            for j in range(SUMS):
+                acc[r, j] = np.float32(0)
+        load_vectors(y, i, y_at.step, VECTORS, first, y_at.vectors if np.uint32(p) < y_at.rows else np.uint32(0), raw)
+
+        # -- slide --
+        while p < end_row:
+            is_inside = np.uint32(p) < y_at.rows
+            unpack_vectors(raw, RAW, y_reg)
+            p = np.int32(p + np.int32(1))
+            i = np.uint32(i + y_at.row)
+            load_vectors(y, i, y_at.step, VECTORS, first, y_at.vectors if np.uint32(p) < y_at.rows else np.uint32(0), raw)
+            if is_inside:
+                for r in range(R):
+                    for s in range(S):
+                        for j in range(COLUMNS):
+                            if (j + OFFSET - s) % STRIDE_W == 0:
+                                for v in range(CHANNELS):
+                                    gradient = y_reg[(j + OFFSET - s) // STRIDE_W * CHANNELS + v]
+                                    acc[r, j * CHANNELS + v] += gradient * w_reg[r * S + s, v]
+            # -- store the rows that are complete --
+            for t in range(STRIDE_H):
+                if p > begin_row and row < x_at.rows:
+                    for j in range(0, COLUMNS, UNIT):
+                        if EXACT or np.uint32(col + np.uint32(j // UNIT)) < x_at.vectors:
+                            store_vector(x, np.uint32(o + np.uint32(j // UNIT) * x_at.step), acc, t, j * CHANNELS)
+                row = np.uint32(row + np.uint32(1))
+                o = np.uint32(o + x_at.row)
+            for r in range(PENDING):
+                for j in range(SUMS):
+                    acc[r, j] = acc[r + STRIDE_H, j] if r + STRIDE_H < PENDING else np.float32(0)
+
+
+def best_tiling(problem, format) -> Tiling:
+    """Return the tiling whose taps fit into registers."""
+    taps = problem.R * problem.S
+    if problem.layout == "NHWC":
+        fitting = (width for width in (4, 2, 1) if problem.C % width == 0 and taps * width <= 100)
+        width = next(fitting)
+        columns = max(1, 8 // width) if taps < 40 else 4 // width * 2
+        return Tiling(width, 1, columns, 2 if taps * width < 64 else 1)
+    unit = next(unit for unit in (4, 2, 1) if problem.W % unit == 0 and problem.Q % unit == 0)
+    return Tiling(unit, unit, max(4, unit * problem.stride_w), 3 if taps < 20 else 2)
+
+
+def launches(x, w, y, problem, format, tiling=None):
+    """x = the gradient of the images, from filters w and the outputs' gradient y, by the given tiling or the best."""
+    problem.check(x, w, y, supported=SUPPORTED, dtype=format.dtype)
+    tiling = tiling or best_tiling(problem, format)
+    first_row = problem.top // problem.stride_h  # of outputs, after which rows of pixels are complete
+    rows = (problem.H - 1 + problem.top) // problem.stride_h - first_row + 1
+    x_at, y_at = (make_image(problem, name, tiling, format) for name in "xy")
+    strip, grid, block = make_strips(problem, tiling, rows, problem.W, (problem.R - 1) // problem.stride_h)
+    sizes = problem.R, problem.S, problem.stride_h, problem.stride_w
+    first = (problem.left - problem.S + 1) // problem.stride_w  # column of outputs that adds to column 0 of pixels
+    vectors_left = -(-max(0, -first) // tiling.unit)
+    offset = problem.left + vectors_left * tiling.unit * problem.stride_w
+    kernel = specialise_tiling(tiling, format, *sizes, offset, problem.W % tiling.columns == 0)
+    numbers = np.int32(problem.top), np.int32(first_row), np.uint32(vectors_left), bool(problem.flipped)
+    arrays = as_elements(x, format, tiling.width), as_elements(w, format), as_elements(y, format, tiling.width)
+    shared_bytes = block[0] * tiling.channels * problem.R * problem.S * 4
+    return [Launch(kernel, grid, block, (*arrays, x_at, y_at, strip, *numbers), shared_bytes)]
+
+
+@cache
+def specialise_tiling(tiling: Tiling, format, R, S, stride_h, stride_w, offset, is_exact):
+    """Return the kernel for a tiling, a format, filters of a size, their strides and `OFFSET`."""
+    bounded = cuda.jit(launch_bounds=(256, tiling.blocks))(backward_data.py_func)
+    sizes = {"R": R, "S": S, "STRIDE_H": stride_h, "STRIDE_W": stride_w, "OFFSET": offset, "EXACT": is_exact}
+    vectors = -(-((tiling.columns - 1 + offset) // stride_w + 1) // tiling.unit)
+    shape = {"UNIT": tiling.unit, "COLUMNS": tiling.columns, "VECTORS": vectors}
+    shape |= {"CHANNELS": tiling.channels, "TAPS": R * S}
+    return specialise(bounded, **sizes, **shape, **vector_constants(format, tiling.width))
