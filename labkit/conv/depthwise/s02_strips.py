@@ -1,6 +1,4 @@
-"""A thread slides over a strip of rows: taps and sums stay in registers, and a pixel is loaded once per strip.
-
-"""
+"""A thread slides over a strip of rows: taps and sums stay in registers, and a pixel is loaded once per strip."""
 
 from functools import cache
 
@@ -13,7 +11,7 @@ from labkit.conv.depthwise.tiling import Tiling, make_image, make_strips
 from labkit.conv.depthwise.vectors import (
     as_elements,
     load_vectors,
-    store_vector,
+    store_vectors,
     unpack_vectors,
     vector_constants,
 )
@@ -26,17 +24,24 @@ SUPPORTED |= {"dilation_h": (1,), "dilation_w": (1,)}
 R, S, STRIDE_H, STRIDE_W = 3, 3, 1, 1
 WIDTH, UNIT, COLUMNS = 4, 1, 4  # numbers of a vector, those of them that are columns, columns of outputs of a tile
 OFFSET = 0  # columns loaded before those under the taps, for aligned vectors
-EXACT = False  # whether all tiles are whole
 CHANNELS = WIDTH // UNIT  # of a thread
 TAPS, PENDING = R * S, -(-R // STRIDE_H)  # rows of outputs under a row of pixels
 SUMS = COLUMNS * CHANNELS
-VECTORS = 6  # of a row of pixels
+VECTORS, Y_VECTORS = 6, COLUMNS // UNIT  # of a row of pixels and of outputs
 ELEMENT, WORDS = np.float32, 4
 RAW, VALUES = VECTORS * WORDS, VECTORS * WIDTH
 
 
+@cuda.jit(device=True)
+def shift(acc):
+    """Make the sums of a row those of the row before."""
+    for k in range(PENDING):
+        for j in range(SUMS):
+            acc[k, j] = acc[k + 1, j] if k + 1 < PENDING else np.float32(0)
+
+
 @cuda.jit
-def strips(x, w, y, x_at, y_at, strip, top, left, flipped):
+def strips(x, w, y, x_at, y_at, strip, top, left, inside_begin, inside_end, flipped):
     taps = cuda.shared.array(0, np.float32)
     w_reg = cuda.local.array((TAPS, CHANNELS), np.float32)
     acc = cuda.local.array((PENDING, SUMS), np.float32)
@@ -46,21 +51,22 @@ def strips(x, w, y, x_at, y_at, strip, top, left, flipped):
     lanes, block_rows = np.uint32(cuda.blockDim.x), np.uint32(cuda.blockDim.y)
     part = fast_divide(np.uint32(cuda.blockIdx.x), strip.chunks)
     lane0 = np.uint32((cuda.blockIdx.x - part * strip.chunks.value) * lanes)  # of the block
-    parts = fast_divide(np.uint32(cuda.gridDim.x), strip.chunks)
+    num_parts = fast_divide(np.uint32(cuda.gridDim.x), strip.chunks)
 
     load_taps(w, taps, w_reg, lane0, strip.channels, flipped)
     if np.uint32((lane0 + lane) * np.uint32(CHANNELS)) >= strip.channels:
         return
-    for item in range(part * block_rows + thread, strip.items, parts * block_rows):
+    item = np.uint32(part * block_rows + thread)
+    while item < strip.items:
         # -- locate the strip --
-        column = fast_divide(np.uint32(item), strip.tiles)
+        column = fast_divide(item, strip.tiles)
         tile = np.uint32(item - column * strip.tiles.value)
         n = fast_divide(column, strip.strips)
         begin_row = np.int32(np.uint32(column - n * strip.strips.value) * strip.strip_rows)
         end_row = np.int32(min(np.int32(y_at.rows), np.int32(begin_row + strip.strip_rows)))
         first = np.uint32(tile * np.uint32(COLUMNS * STRIDE_W // UNIT) - left)  # vector of pixels
         q = np.uint32(tile * np.uint32(COLUMNS // UNIT))  # vector of outputs
-        p = np.int32(begin_row - np.int32(PENDING - 1))
+        p = np.int32(max(np.int32(begin_row - np.int32(PENDING - 1)), inside_begin))
         row = np.uint32(p * np.int32(STRIDE_H) + np.int32(R - STRIDE_H) - top)
         i = np.uint32(n * x_at.image + (lane0 + lane) * x_at.lane + row * x_at.row + first * x_at.step)
         o = np.uint32(n * y_at.image + (lane0 + lane) * y_at.lane + np.uint32(p) * y_at.row + q * y_at.step)
@@ -69,35 +75,34 @@ def strips(x, w, y, x_at, y_at, strip, top, left, flipped):
                 acc[k, j] = np.float32(0)
         load_vectors(x, i, x_at.step, VECTORS, first, x_at.vectors if row < x_at.rows else np.uint32(0), raw)
 
-        # -- slide --
-        while p < end_row:
+        # -- slide over the image --
+        while p < min(end_row, inside_end):
+            shift(acc)
             for e in range(STRIDE_H):
-                is_inside = row < x_at.rows
                 unpack_vectors(raw, RAW, x_reg)
                 row = np.uint32(row + np.uint32(1))
                 i = np.uint32(i + x_at.row)
                 load_vectors(x, i, x_at.step, VECTORS, first, x_at.vectors if row < x_at.rows else np.uint32(0), raw)
-                if is_inside:
-                    for k in range(PENDING):
-                        r = R - STRIDE_H + e - k * STRIDE_H
-                        if r >= 0:
-                            for s in range(S):
-                                for j in range(COLUMNS):
-                                    for v in range(CHANNELS):
-                                        pixel = x_reg[(OFFSET + j * STRIDE_W + s) * CHANNELS + v]
-                                        acc[k, j * CHANNELS + v] += pixel * w_reg[r * S + s, v]
-            # -- store the row that is complete --
-            if p >= begin_row:
-                for j in range(0, COLUMNS, UNIT):
-                    if EXACT or np.uint32(q + np.uint32(j // UNIT)) < y_at.vectors:
-                        store_vector(y, np.uint32(o + np.uint32(j // UNIT) * y_at.step), acc, 0, j * CHANNELS)
+                for k in range(PENDING):
+                    r = R - STRIDE_H + e - k * STRIDE_H
+                    if r >= 0:
+                        for s in range(S):
+                            for j in range(COLUMNS):
+                                for v in range(CHANNELS):
+                                    pixel = x_reg[(OFFSET + j * STRIDE_W + s) * CHANNELS + v]
+                                    acc[k, j * CHANNELS + v] += pixel * w_reg[r * S + s, v]
+            if p >= begin_row:  # the row is complete
+                store_vectors(y, o, y_at.step, Y_VECTORS, q, y_at.vectors, acc, 0)
             o = np.uint32(o + y_at.row)
             p = np.int32(p + np.int32(1))
-            for k in range(PENDING - 1):
-                for j in range(SUMS):
-                    acc[k, j] = acc[k + 1, j]
-            for j in range(SUMS):
-                acc[PENDING - 1, j] = np.float32(0)
+        # -- rows below it add nothing --
+        while p < end_row:
+            shift(acc)
+            if p >= begin_row:
+                store_vectors(y, o, y_at.step, Y_VECTORS, q, y_at.vectors, acc, 0)
+            o = np.uint32(o + y_at.row)
+            p = np.int32(p + np.int32(1))
+        item = np.uint32(item + num_parts * block_rows)
 
 
 def best_tiling(problem, format) -> Tiling:
@@ -112,7 +117,7 @@ def best_tiling(problem, format) -> Tiling:
     return Tiling(unit, unit, max(4, unit), 3 if taps < 20 else 2)
 
 
-def launches(x, w, y, problem, format, tiling=None, **constants):
+def launches(x, w, y, problem, format, tiling=None):
     """y = x * w, each channel with its own filter, by the given tiling or the best."""
     problem.check(x, w, y, supported=SUPPORTED, dtype=format.dtype)
     tiling = tiling or best_tiling(problem, format)
@@ -121,22 +126,21 @@ def launches(x, w, y, problem, format, tiling=None, **constants):
     x_at, y_at = (make_image(problem, name, tiling, format) for name in "xy")
     strip, grid, block = make_strips(problem, tiling, problem.P, problem.Q, halo)
     sizes = problem.R, problem.S, problem.stride_h, problem.stride_w
-    is_exact = problem.Q % tiling.columns == 0
-    kernel = specialise_tiling(
-        tiling, format, *sizes, vectors_left * tiling.unit - problem.left, is_exact, *constants.items()
-    )
-    numbers = np.int32(problem.top), np.uint32(vectors_left), bool(problem.flipped)
+    kernel = specialise_tiling(tiling, format, *sizes, vectors_left * tiling.unit - problem.left)
+    below = problem.R - problem.top  # rows of pixels from the first under an output to the first below its last tap
+    inside = -((below - 1) // problem.stride_h), -((below - problem.stride_h - problem.H) // problem.stride_h)
+    numbers = np.int32(problem.top), np.uint32(vectors_left), *map(np.int32, inside), bool(problem.flipped)
     arrays = as_elements(x, format, tiling.width), as_elements(w, format), as_elements(y, format, tiling.width)
     shared_bytes = block[0] * tiling.channels * problem.R * problem.S * 4
     return [Launch(kernel, grid, block, (*arrays, x_at, y_at, strip, *numbers), shared_bytes)]
 
 
 @cache
-def specialise_tiling(tiling: Tiling, format, R, S, stride_h, stride_w, offset, is_exact, *constants):
+def specialise_tiling(tiling: Tiling, format, R, S, stride_h, stride_w, offset):
     """Return the kernel for a tiling, a format, filters of a size, their strides and `OFFSET`."""
     bounded = cuda.jit(launch_bounds=(256, tiling.blocks))(strips.py_func)
-    sizes = {"R": R, "S": S, "STRIDE_H": stride_h, "STRIDE_W": stride_w, "OFFSET": offset, "EXACT": is_exact}
+    sizes = {"R": R, "S": S, "STRIDE_H": stride_h, "STRIDE_W": stride_w, "OFFSET": offset}
     vectors = -(-(offset + (tiling.columns - 1) * stride_w + S) // tiling.unit)
     shape = {"UNIT": tiling.unit, "COLUMNS": tiling.columns, "VECTORS": vectors}
     shape |= {"CHANNELS": tiling.channels, "TAPS": R * S}
-    return specialise(bounded, **sizes, **shape, **vector_constants(format, tiling.width), **dict(constants))
+    return specialise(bounded, **sizes, **shape, **vector_constants(format, tiling.width))

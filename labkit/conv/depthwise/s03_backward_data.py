@@ -1,6 +1,4 @@
-"""The gradient of the images: a thread slides over rows of the gradient y, whose numbers each add to R x S pixels.
-
-"""
+"""The gradient of the images: a thread slides over rows of the gradient y, whose numbers each add to R x S pixels."""
 
 from functools import cache
 
@@ -13,7 +11,7 @@ from labkit.conv.depthwise.tiling import Tiling, make_image, make_strips
 from labkit.conv.depthwise.vectors import (
     as_elements,
     load_vectors,
-    store_vector,
+    store_vectors,
     unpack_vectors,
     vector_constants,
 )
@@ -28,13 +26,20 @@ SUPPORTED |= {"dilation_h": (1,), "dilation_w": (1,)}
 R, S, STRIDE_H, STRIDE_W = 3, 3, 1, 1
 WIDTH, UNIT, COLUMNS = 4, 1, 4  # numbers of a vector, those of them that are columns, columns of pixels of a tile
 OFFSET = 2  # of a tile's first pixel from the output under its tap 0, the first loaded one being at 0, in pixels
-EXACT = False  # whether all tiles are whole
 CHANNELS = WIDTH // UNIT  # of a thread
 TAPS, PENDING = R * S, max(R, STRIDE_H)  # rows of pixels over a row of outputs
 SUMS = COLUMNS * CHANNELS
-VECTORS = 6  # of a row of outputs
+VECTORS, X_VECTORS = 6, COLUMNS // UNIT  # of a row of outputs and of pixels
 ELEMENT, WORDS = np.float32, 4
 RAW, VALUES = VECTORS * WORDS, VECTORS * WIDTH
+
+
+@cuda.jit(device=True)
+def shift(acc):
+    """Make the sums of a row those of the row STRIDE_H before."""
+    for r in range(PENDING):
+        for j in range(SUMS):
+            acc[r, j] = acc[r + STRIDE_H, j] if r + STRIDE_H < PENDING else np.float32(0)
 
 
 @cuda.jit
@@ -48,21 +53,22 @@ def backward_data(x, w, y, x_at, y_at, strip, top, first_row, vectors_left, flip
     lanes, block_rows = np.uint32(cuda.blockDim.x), np.uint32(cuda.blockDim.y)
     part = fast_divide(np.uint32(cuda.blockIdx.x), strip.chunks)
     lane0 = np.uint32((cuda.blockIdx.x - part * strip.chunks.value) * lanes)  # of the block
-    parts = fast_divide(np.uint32(cuda.gridDim.x), strip.chunks)
+    num_parts = fast_divide(np.uint32(cuda.gridDim.x), strip.chunks)
 
     load_taps(w, taps, w_reg, lane0, strip.channels, flipped)
     if np.uint32((lane0 + lane) * np.uint32(CHANNELS)) >= strip.channels:
         return
-    for item in range(part * block_rows + thread, strip.items, parts * block_rows):
+    item = np.uint32(part * block_rows + thread)
+    while item < strip.items:
         # -- locate the strip --
-        column = fast_divide(np.uint32(item), strip.tiles)
+        column = fast_divide(item, strip.tiles)
         tile = np.uint32(item - column * strip.tiles.value)
         n = fast_divide(column, strip.strips)
         begin_row = np.int32(np.uint32(column - n * strip.strips.value) * strip.strip_rows + first_row)
         end_row = np.int32(begin_row + strip.strip_rows)
         first = np.uint32(tile * np.uint32(COLUMNS // STRIDE_W // UNIT) - vectors_left)  # vector of outputs
         col = np.uint32(tile * np.uint32(COLUMNS // UNIT))  # vector of pixels
-        p = np.int32(begin_row - np.int32((R - 1) // STRIDE_H))
+        p = np.int32(max(np.int32(begin_row - np.int32((R - 1) // STRIDE_H)), np.int32(0)))
         row = np.uint32(p * np.int32(STRIDE_H) - top)  # of pixels
         i = np.uint32(n * y_at.image + (lane0 + lane) * y_at.lane + np.uint32(p) * y_at.row + first * y_at.step)
         o = np.uint32(n * x_at.image + (lane0 + lane) * x_at.lane + row * x_at.row + col * x_at.step)
@@ -71,32 +77,36 @@ def backward_data(x, w, y, x_at, y_at, strip, top, first_row, vectors_left, flip
                 acc[r, j] = np.float32(0)
         load_vectors(y, i, y_at.step, VECTORS, first, y_at.vectors if np.uint32(p) < y_at.rows else np.uint32(0), raw)
 
-        # -- slide --
-        while p < end_row:
-            is_inside = np.uint32(p) < y_at.rows
+        # -- slide over the outputs --
+        while p < min(end_row, np.int32(y_at.rows)):
+            shift(acc)
             unpack_vectors(raw, RAW, y_reg)
-            p = np.int32(p + np.int32(1))
             i = np.uint32(i + y_at.row)
-            load_vectors(y, i, y_at.step, VECTORS, first, y_at.vectors if np.uint32(p) < y_at.rows else np.uint32(0), raw)
-            if is_inside:
-                for r in range(R):
-                    for s in range(S):
-                        for j in range(COLUMNS):
-                            if (j + OFFSET - s) % STRIDE_W == 0:
-                                for v in range(CHANNELS):
-                                    gradient = y_reg[(j + OFFSET - s) // STRIDE_W * CHANNELS + v]
-                                    acc[r, j * CHANNELS + v] += gradient * w_reg[r * S + s, v]
-            # -- store the rows that are complete --
-            for t in range(STRIDE_H):
-                if p > begin_row and row < x_at.rows:
-                    for j in range(0, COLUMNS, UNIT):
-                        if EXACT or np.uint32(col + np.uint32(j // UNIT)) < x_at.vectors:
-                            store_vector(x, np.uint32(o + np.uint32(j // UNIT) * x_at.step), acc, t, j * CHANNELS)
+            is_inside = np.uint32(p + np.int32(1)) < y_at.rows
+            load_vectors(y, i, y_at.step, VECTORS, first, y_at.vectors if is_inside else np.uint32(0), raw)
+            for r in range(R):
+                for s in range(S):
+                    for j in range(COLUMNS):
+                        if (j + OFFSET - s) % STRIDE_W == 0:
+                            for v in range(CHANNELS):
+                                gradient = y_reg[(j + OFFSET - s) // STRIDE_W * CHANNELS + v]
+                                acc[r, j * CHANNELS + v] += gradient * w_reg[r * S + s, v]
+            for t in range(STRIDE_H):  # the rows that are complete
+                if p >= begin_row and row < x_at.rows:
+                    store_vectors(x, o, x_at.step, X_VECTORS, col, x_at.vectors, acc, t)
                 row = np.uint32(row + np.uint32(1))
                 o = np.uint32(o + x_at.row)
-            for r in range(PENDING):
-                for j in range(SUMS):
-                    acc[r, j] = acc[r + STRIDE_H, j] if r + STRIDE_H < PENDING else np.float32(0)
+            p = np.int32(p + np.int32(1))
+        # -- rows below them add nothing --
+        while p < end_row:
+            shift(acc)
+            for t in range(STRIDE_H):
+                if p >= begin_row and row < x_at.rows:
+                    store_vectors(x, o, x_at.step, X_VECTORS, col, x_at.vectors, acc, t)
+                row = np.uint32(row + np.uint32(1))
+                o = np.uint32(o + x_at.row)
+            p = np.int32(p + np.int32(1))
+        item = np.uint32(item + num_parts * block_rows)
 
 
 def best_tiling(problem, format) -> Tiling:
@@ -123,7 +133,7 @@ def launches(x, w, y, problem, format, tiling=None):
     first = (problem.left - problem.S + 1) // problem.stride_w  # column of outputs that adds to column 0 of pixels
     vectors_left = -(-max(0, -first) // tiling.unit)
     offset = problem.left + vectors_left * tiling.unit * problem.stride_w
-    kernel = specialise_tiling(tiling, format, *sizes, offset, problem.W % tiling.columns == 0)
+    kernel = specialise_tiling(tiling, format, *sizes, offset)
     numbers = np.int32(problem.top), np.int32(first_row), np.uint32(vectors_left), bool(problem.flipped)
     arrays = as_elements(x, format, tiling.width), as_elements(w, format), as_elements(y, format, tiling.width)
     shared_bytes = block[0] * tiling.channels * problem.R * problem.S * 4
@@ -131,10 +141,10 @@ def launches(x, w, y, problem, format, tiling=None):
 
 
 @cache
-def specialise_tiling(tiling: Tiling, format, R, S, stride_h, stride_w, offset, is_exact):
+def specialise_tiling(tiling: Tiling, format, R, S, stride_h, stride_w, offset):
     """Return the kernel for a tiling, a format, filters of a size, their strides and `OFFSET`."""
     bounded = cuda.jit(launch_bounds=(256, tiling.blocks))(backward_data.py_func)
-    sizes = {"R": R, "S": S, "STRIDE_H": stride_h, "STRIDE_W": stride_w, "OFFSET": offset, "EXACT": is_exact}
+    sizes = {"R": R, "S": S, "STRIDE_H": stride_h, "STRIDE_W": stride_w, "OFFSET": offset}
     vectors = -(-((tiling.columns - 1 + offset) // stride_w + 1) // tiling.unit)
     shape = {"UNIT": tiling.unit, "COLUMNS": tiling.columns, "VECTORS": vectors}
     shape |= {"CHANNELS": tiling.channels, "TAPS": R * S}

@@ -1,6 +1,4 @@
-"""The gradient of the filters: a thread sums the products of R rows of y with rows of x, for all taps at once.
-
-"""
+"""The gradient of the filters: a thread sums the products of R rows of y with rows of x, for all taps at once."""
 
 from functools import cache
 
@@ -55,9 +53,10 @@ def backward_filter(x, y, parts, x_at, y_at, strip, top, left, flipped):
         for v in range(CHANNELS):
             acc[tap, v] = np.float32(0)
 
-    for item in range(part * block_rows + thread, strip.items if lane_exists else 0, num_parts * block_rows):
+    item = np.uint32(part * block_rows + thread)
+    while lane_exists and item < strip.items:
         # -- locate the strip --
-        column = fast_divide(np.uint32(item), strip.tiles)
+        column = fast_divide(item, strip.tiles)
         tile = np.uint32(item - column * strip.tiles.value)
         n = fast_divide(column, strip.strips)
         p = np.int32(np.uint32(column - n * strip.strips.value) * strip.strip_rows)
@@ -99,6 +98,7 @@ def backward_filter(x, y, parts, x_at, y_at, strip, top, left, flipped):
                                     for v in range(CHANNELS):
                                         pixel = x_reg[(OFFSET + j * STRIDE_W + s) * CHANNELS + v]
                                         acc[r * S + s, v] += pixel * y_reg[k, j * CHANNELS + v]
+        item = np.uint32(item + num_parts * block_rows)
 
     # -- sum of the block, in pairs of threads --
     stride = np.uint32((block_rows + np.uint32(1)) // np.uint32(2) * lanes)
@@ -120,7 +120,9 @@ def backward_filter(x, y, parts, x_at, y_at, strip, top, left, flipped):
         for tap in range(TAPS):
             for v in range(CHANNELS):
                 turned = np.uint32(TAPS - 1 - tap if flipped else tap)
-                parts[part, np.uint32(((lane0 + lane) * np.uint32(CHANNELS) + np.uint32(v)) * np.uint32(TAPS) + turned)] = acc[tap, v]
+                parts[
+                    part, np.uint32(((lane0 + lane) * np.uint32(CHANNELS) + np.uint32(v)) * np.uint32(TAPS) + turned)
+                ] = acc[tap, v]
 
 
 def best_tiling(problem, format) -> Tiling:

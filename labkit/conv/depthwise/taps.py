@@ -20,8 +20,10 @@ def load_taps(w, taps, w_reg, lane0, channels, flipped):
     threads = np.uint32(lanes * cuda.blockDim.y)
     begin = np.uint32(lane0 * np.uint32(CHANNELS * TAPS))
     count = np.uint32(min(lanes * np.uint32(CHANNELS * TAPS), channels * np.uint32(TAPS) - begin))
-    for i in range(np.uint32(np.uint32(cuda.threadIdx.y) * lanes + lane), count, threads):
+    i = np.uint32(np.uint32(cuda.threadIdx.y) * lanes + lane)
+    while i < count:  # a range with such a step divides
         taps[i] = to_float32(w[np.uint32(begin + i)])
+        i = np.uint32(i + threads)
     cuda.syncthreads()
     if np.uint32((lane0 + lane) * np.uint32(CHANNELS)) < channels:
         for v in range(CHANNELS):

@@ -17,6 +17,7 @@ from labkit.arrays.views import as_bits, as_words, flatten
 from labkit.formats import Format
 
 ELEMENT, WORDS, FORMAT = np.float32, 4, ptx.BF16
+WIDTH = 4  # numbers of a vector
 PACKED = ELEMENT is np.uint32
 IS_FLOAT32 = ELEMENT is np.float32
 LOW = np.uint32(0xFFFF)  # mask of the lower number in a word
@@ -70,28 +71,29 @@ def from_float32(value):
 
 
 @cuda.jit(device=True)
-def store_vector(y, i, values, row, j):
-    """Store the vector of `values[row]` from column j on."""
-    if PACKED:
-        a = ptx.pack2(values[row, j], values[row, j + 1], FORMAT)
-        if WORDS == 1:
-            y[i] = a
-        else:
-            b = ptx.pack2(values[row, j + 2], values[row, j + 3], FORMAT)
-            if WORDS == 2:
-                ptx.store2(y, i, a, b)
+def store_vectors(y, i, step, vectors, first, end, values, row):
+    """Store `values[row]` as vectors, as `load_vectors` loads them, but those that are not in the row."""
+    for k in range(vectors):
+        if np.uint32(first + np.uint32(k)) < end:
+            target, j = np.uint32(i + np.uint32(k) * step), k * WIDTH
+            if PACKED:
+                a = ptx.pack2(values[row, j], values[row, j + 1], FORMAT)
+                if WORDS == 1:
+                    y[target] = a
+                else:
+                    b = ptx.pack2(values[row, j + 2], values[row, j + 3], FORMAT)
+                    if WORDS == 2:
+                        ptx.store2(y, target, a, b)
+                    else:
+                        c = ptx.pack2(values[row, j + 4], values[row, j + 5], FORMAT)
+                        d = ptx.pack2(values[row, j + 6], values[row, j + 7], FORMAT)
+                        ptx.store4(y, target, a, b, c, d)
+            elif WORDS == 4:
+                ptx.store4(y, target, values[row, j], values[row, j + 1], values[row, j + 2], values[row, j + 3])
+            elif WORDS == 2:
+                ptx.store2(y, target, values[row, j], values[row, j + 1])
             else:
-                c = ptx.pack2(values[row, j + 4], values[row, j + 5], FORMAT)
-                d = ptx.pack2(values[row, j + 6], values[row, j + 7], FORMAT)
-                ptx.store4(y, i, a, b, c, d)
-    elif not IS_FLOAT32:
-        y[i] = from_float32(values[row, j])
-    elif WORDS == 4:
-        ptx.store4(y, i, values[row, j], values[row, j + 1], values[row, j + 2], values[row, j + 3])
-    elif WORDS == 2:
-        ptx.store2(y, i, values[row, j], values[row, j + 1])
-    else:
-        y[i] = values[row, j]
+                y[target] = from_float32(values[row, j])
 
 
 def vector_constants(format: Format, width: int) -> dict:
