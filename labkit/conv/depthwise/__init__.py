@@ -9,7 +9,8 @@ from labkit.formats import BF16, FP16, FP32
 
 PROBLEM = Forward
 FORMATS = FP32, BF16, FP16
-EXAMPLES = (  # tested sizes: N, C, H, W, K, R, S, strides, zeros top bottom left right, dilations, groups, flipped, layout
+# tested sizes: N, C, H, W, K, R, S, strides, zeros top bottom left right, dilations, groups, flipped, layout
+EXAMPLES = (
     (1, 1, 1, 1, 1, 1, 1),
     (2, 3, 9, 8, 3, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 3),
     (2, 12, 7, 10, 12, 5, 3, 2, 2, 2, 1, 0, 1, 1, 1, 12, True),

@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 
-from labkit import cuda, ptx, specialise
+from labkit import cuda, specialise
 from labkit.conv.depthwise import DEPTHWISE
 from labkit.conv.depthwise.partial_sums import sum_parts
 from labkit.conv.depthwise.tiling import Tiling, make_image, make_strips
