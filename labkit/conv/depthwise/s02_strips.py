@@ -26,6 +26,7 @@ WIDTH, UNIT, COLUMNS = 4, 1, 4  # numbers of a vector, those of them that are co
 OFFSET = 0  # columns loaded before those under the taps, for aligned vectors
 CHANNELS = WIDTH // UNIT  # of a thread
 TAPS, PENDING = R * S, -(-R // STRIDE_H)  # rows of outputs under a row of pixels
+HALF = PENDING // 2
 SUMS = COLUMNS * CHANNELS
 VECTORS, Y_VECTORS = 6, COLUMNS // UNIT  # of a row of pixels and of outputs
 ELEMENT, WORDS = np.float32, 4
@@ -38,6 +39,19 @@ def shift(acc):
     for k in range(PENDING):
         for j in range(SUMS):
             acc[k, j] = acc[k + 1, j] if k + 1 < PENDING else np.float32(0)
+
+
+@cuda.jit(device=True)
+def multiply(acc, x_reg, w_reg, e, begin, end):
+    """Add the products of row e of the new rows of pixels to rows of sums."""
+    for k in range(begin, end):
+        r = R - STRIDE_H + e - k * STRIDE_H
+        if r >= 0:
+            for s in range(S):
+                for j in range(COLUMNS):
+                    for v in range(CHANNELS):
+                        pixel = x_reg[(OFFSET + j * STRIDE_W + s) * CHANNELS + v]
+                        acc[k, j * CHANNELS + v] += pixel * w_reg[r * S + s, v]
 
 
 @cuda.jit
@@ -83,14 +97,8 @@ def strips(x, w, y, x_at, y_at, strip, top, left, inside_begin, inside_end, flip
                 row = np.uint32(row + np.uint32(1))
                 i = np.uint32(i + x_at.row)
                 load_vectors(x, i, x_at.step, VECTORS, first, x_at.vectors if row < x_at.rows else np.uint32(0), raw)
-                for k in range(PENDING):
-                    r = R - STRIDE_H + e - k * STRIDE_H
-                    if r >= 0:
-                        for s in range(S):
-                            for j in range(COLUMNS):
-                                for v in range(CHANNELS):
-                                    pixel = x_reg[(OFFSET + j * STRIDE_W + s) * CHANNELS + v]
-                                    acc[k, j * CHANNELS + v] += pixel * w_reg[r * S + s, v]
+                multiply(acc, x_reg, w_reg, e, 0, HALF)  # the compiler does not unroll 7 x 7 taps at once
+                multiply(acc, x_reg, w_reg, e, HALF, PENDING)
             if p >= begin_row:  # the row is complete
                 store_vectors(y, o, y_at.step, Y_VECTORS, q, y_at.vectors, acc, 0)
             o = np.uint32(o + y_at.row)
@@ -111,8 +119,7 @@ def best_tiling(problem, format) -> Tiling:
     if problem.layout == "NHWC":
         fitting = (width for width in (4, 2, 1) if problem.C % width == 0 and taps * width <= 100)
         width = next(fitting)
-        columns = max(1, 8 // width) if taps < 40 else 4 // width * 2
-        return Tiling(width, 1, columns, 2 if taps * width < 64 else 1)
+        return Tiling(width, 1, max(2, 8 // width), 2 if taps * width < 64 else 1)
     unit = next(unit for unit in (4, 2, 1) if problem.W % unit == 0 and problem.Q % unit == 0)
     return Tiling(unit, unit, max(4, unit), 3 if taps < 20 else 2)
 

@@ -28,6 +28,7 @@ WIDTH, UNIT, COLUMNS = 4, 1, 4  # numbers of a vector, those of them that are co
 OFFSET = 2  # of a tile's first pixel from the output under its tap 0, the first loaded one being at 0, in pixels
 CHANNELS = WIDTH // UNIT  # of a thread
 TAPS, PENDING = R * S, max(R, STRIDE_H)  # rows of pixels over a row of outputs
+HALF = R // 2
 SUMS = COLUMNS * CHANNELS
 VECTORS, X_VECTORS = 6, COLUMNS // UNIT  # of a row of outputs and of pixels
 ELEMENT, WORDS = np.float32, 4
@@ -40,6 +41,18 @@ def shift(acc):
     for r in range(PENDING):
         for j in range(SUMS):
             acc[r, j] = acc[r + STRIDE_H, j] if r + STRIDE_H < PENDING else np.float32(0)
+
+
+@cuda.jit(device=True)
+def multiply(acc, y_reg, w_reg, begin, end):
+    """Add the products of a row of the gradient to rows of sums."""
+    for r in range(begin, end):
+        for s in range(S):
+            for j in range(COLUMNS):
+                if (j + OFFSET - s) % STRIDE_W == 0:
+                    for v in range(CHANNELS):
+                        gradient = y_reg[(j + OFFSET - s) // STRIDE_W * CHANNELS + v]
+                        acc[r, j * CHANNELS + v] += gradient * w_reg[r * S + s, v]
 
 
 @cuda.jit
@@ -84,13 +97,8 @@ def backward_data(x, w, y, x_at, y_at, strip, top, first_row, vectors_left, flip
             i = np.uint32(i + y_at.row)
             is_inside = np.uint32(p + np.int32(1)) < y_at.rows
             load_vectors(y, i, y_at.step, VECTORS, first, y_at.vectors if is_inside else np.uint32(0), raw)
-            for r in range(R):
-                for s in range(S):
-                    for j in range(COLUMNS):
-                        if (j + OFFSET - s) % STRIDE_W == 0:
-                            for v in range(CHANNELS):
-                                gradient = y_reg[(j + OFFSET - s) // STRIDE_W * CHANNELS + v]
-                                acc[r, j * CHANNELS + v] += gradient * w_reg[r * S + s, v]
+            multiply(acc, y_reg, w_reg, 0, HALF)  # the compiler does not unroll 7 x 7 taps at once
+            multiply(acc, y_reg, w_reg, HALF, R)
             for t in range(STRIDE_H):  # the rows that are complete
                 if p >= begin_row and row < x_at.rows:
                     store_vectors(x, o, x_at.step, X_VECTORS, col, x_at.vectors, acc, t)
@@ -115,8 +123,7 @@ def best_tiling(problem, format) -> Tiling:
     if problem.layout == "NHWC":
         fitting = (width for width in (4, 2, 1) if problem.C % width == 0 and taps * width <= 100)
         width = next(fitting)
-        columns = max(1, 8 // width) if taps < 40 else 4 // width * 2
-        return Tiling(width, 1, columns, 2 if taps * width < 64 else 1)
+        return Tiling(width, 1, max(2, 8 // width), 2 if taps * width < 64 else 1)
     unit = next(unit for unit in (4, 2, 1) if problem.W % unit == 0 and problem.Q % unit == 0)
     return Tiling(unit, unit, max(4, unit * problem.stride_w), 3 if taps < 20 else 2)
 

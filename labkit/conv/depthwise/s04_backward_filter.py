@@ -27,10 +27,24 @@ WIDTH, UNIT, COLUMNS = 4, 1, 4  # numbers of a vector, those of them that are co
 OFFSET = 0  # columns loaded before those under the taps, for aligned vectors
 CHANNELS = WIDTH // UNIT  # of a thread
 TAPS, ROWS = R * S, -(-R // STRIDE_H)  # of a filter; rows of outputs over a row of pixels
+HALF = ROWS // 2
 OUTPUTS = COLUMNS * CHANNELS
 VECTORS, Y_VECTORS = 6, COLUMNS // UNIT  # of a row of pixels and of outputs
 ELEMENT, WORDS = np.float32, 4
 RAW, VALUES, Y_RAW = VECTORS * WORDS, VECTORS * WIDTH, Y_VECTORS * WORDS
+
+
+@cuda.jit(device=True)
+def multiply(acc, x_reg, y_reg, e, begin, end):
+    """Add the products of row e of the new rows of pixels with rows of the gradient."""
+    for k in range(begin, end):
+        r = e + k * STRIDE_H
+        if r < R:
+            for s in range(S):
+                for j in range(COLUMNS):
+                    for v in range(CHANNELS):
+                        pixel = x_reg[(OFFSET + j * STRIDE_W + s) * CHANNELS + v]
+                        acc[r * S + s, v] += pixel * y_reg[k, j * CHANNELS + v]
 
 
 @cuda.jit
@@ -90,14 +104,8 @@ def backward_filter(x, y, parts, x_at, y_at, strip, top, left, flipped):
                 i = np.uint32(i + x_at.row)
                 load_vectors(x, i, x_at.step, VECTORS, first, x_at.vectors if row < x_at.rows else np.uint32(0), x_raw)
                 if is_inside:
-                    for k in range(ROWS):
-                        r = e + k * STRIDE_H
-                        if r < R:
-                            for s in range(S):
-                                for j in range(COLUMNS):
-                                    for v in range(CHANNELS):
-                                        pixel = x_reg[(OFFSET + j * STRIDE_W + s) * CHANNELS + v]
-                                        acc[r * S + s, v] += pixel * y_reg[k, j * CHANNELS + v]
+                    multiply(acc, x_reg, y_reg, e, 0, HALF)  # the compiler does not unroll 7 x 7 taps at once
+                    multiply(acc, x_reg, y_reg, e, HALF, ROWS)
         item = np.uint32(item + num_parts * block_rows)
 
     # -- sum of the block, in pairs of threads --
