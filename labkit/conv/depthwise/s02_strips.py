@@ -1,4 +1,23 @@
-"""A thread slides over a strip of rows: taps and sums stay in registers, and a pixel is loaded once per strip."""
+"""A thread slides over a strip of rows: taps and sums stay in registers, and a pixel is loaded once per strip.
+
+A thread has a tile of columns, and goes down the rows of its strip. Each row of pixels adds to the R rows of outputs
+above it, whose sums the thread keeps. After each row one of them is complete and is stored, and a new one begins.
+Pixels are loaded as vectors: of channels in NHWC, where a thread has several channels, and of columns in NCHW. The next
+row is on its way while the thread multiplies.
+
+Neighbouring threads have neighbouring channels, or tiles of one row. A block loads the taps of its channels into shared
+memory, since the threads of a warp would read them far apart.
+
+Costs of T = R * S taps, for a strip per image, a stride of 1, whole tiles and no padding:
+
+    VECTORS * H / (P * COLUMNS * CHANNELS) + ceil(N * PQ / (P * COLUMNS) / ROWS) * T / (N * PQ)   global loads per output
+    LANES * CHANNELS * T * 4        bytes of shared memory per block
+    1                               barriers per block
+
+Limited by memory for few taps, and by multiply-adds in float32 for 7 x 7.
+
+Parts: `fast_divide` of `labkit.parts.division`; `load_taps`, `load_vectors` and the like of this folder.
+"""
 
 from functools import cache
 

@@ -1,4 +1,19 @@
-"""The gradient of the images: a thread slides over rows of the gradient y, whose numbers each add to R x S pixels."""
+"""The gradient of the images: a thread slides over rows of the outputs' gradient, and each adds to R rows of pixels.
+
+As in `s02_strips`, with images and outputs exchanged: a tile has columns of pixels, and sums are those of R rows of
+pixels under a row of outputs. With a stride of 2, two rows are complete after each row of outputs, and a column of
+pixels is under every second tap: the compiler drops the others, since strides are constants.
+
+Costs of T = R * S taps, for a strip per image, a stride of 1, whole tiles and no padding:
+
+    VECTORS * H / (P * COLUMNS * CHANNELS) + ceil(N * PQ / (P * COLUMNS) / ROWS) * T / (N * PQ)   global loads per output
+    LANES * CHANNELS * T * 4        bytes of shared memory per block
+    1                               barriers per block
+
+Limited by memory for few taps, and by multiply-adds in float32 for 7 x 7.
+
+Parts: `fast_divide` of `labkit.parts.division`; `load_taps`, `load_vectors` and the like of this folder.
+"""
 
 from functools import cache
 

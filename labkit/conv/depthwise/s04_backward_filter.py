@@ -1,4 +1,19 @@
-"""The gradient of the filters: a thread sums the products of R rows of y with rows of x, for all taps at once."""
+"""The gradient of the filters: a thread sums up all taps of its channels, over many strips.
+
+A row of pixels is multiplied with the R rows of the outputs' gradient that it is under, which the thread keeps in
+registers with the sums of all taps. Threads of a block with the same channels add their sums in pairs. A second launch
+adds the sums of the blocks in a fixed order: every run gives the same bits.
+
+Costs of T = R * S taps, for a strip per image, a stride of 1, whole tiles and no padding:
+
+    (VECTORS * H / P + COLUMNS) / (COLUMNS * CHANNELS)      global loads per output
+    ceil(ROWS / 2) * LANES * CHANNELS * T * 4               bytes of shared memory per block
+    2 * ceil(log2(ROWS))                                    barriers per block
+
+Limited by memory for few taps, and by multiply-adds in float32 for 7 x 7.
+
+Parts: `fast_divide` of `labkit.parts.division`; `load_vectors` and the like of this folder.
+"""
 
 from functools import cache
 

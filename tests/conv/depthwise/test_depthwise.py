@@ -1,0 +1,115 @@
+"""The depthwise ladder: as costly as its docstrings say, chosen for depthwise layers, and right in every format."""
+
+import re
+from math import ceil, log2, prod
+
+import pytest
+
+from labkit import conv
+from labkit.arrays.workspace import Workspace
+from labkit.conv.depthwise import padded
+from labkit.conv.depthwise.tiling import Tiling
+from labkit.formats import BF16, FP16, FP32
+
+LADDER = conv.ladder("depthwise")
+KINDS = {"y": conv.Forward, "x": conv.BackwardData, "w": conv.BackwardFilter}
+STEPS = {"y": "strips", "x": "backward_data", "w": "backward_filter"}
+(LAYER,) = padded(2, [(16, 8, 3, 1)], "NHWC")
+
+
+@pytest.fixture(params=LADDER, ids=lambda step: step.slug)
+def step(request):
+    return request.param
+
+
+def costs(step) -> dict[str, str]:
+    """The costs that a step states, as expressions by what they are."""
+    lines = re.findall(r"^    (\S.*?)  +(\S.*?)(?:[:;].*)?$", step.module.__doc__, re.MULTILINE)
+    return {what: expression for expression, what in lines}
+
+
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+def test_a_step_costs_what_its_docstring_says(step, layout):
+    """For one strip per image and whole tiles, without padding."""
+    problem = step.problem(2, 16, 10, 18, 16, 3, 3, groups=16, layout=layout)
+    run = step.simulate(*problem.operands())
+    trace = run.traces[0]
+    counters, blocks, outputs = trace.counters, prod(trace.grid), prod(problem.shapes["y"])
+    names = {"T": 9, "N": 2, "H": 10, "P": problem.P, "PQ": problem.P * problem.Q, "ceil": ceil, "log2": log2}
+    if step.slug != "naive":
+        (launch, *_) = step.launches(*problem.operands(), workspace=Workspace())
+        constants = launch.kernel.py_func.__globals__
+        names |= {name: constants[name] for name in ("COLUMNS", "CHANNELS", "VECTORS")}
+        lanes, rows = launch.block
+        names |= {"LANES": lanes, "ROWS": rows}
+    counted = {
+        "global loads per output": counters.global_loads / outputs,
+        "bytes of shared memory per block": trace.shared_bytes,
+        "barriers per block": counters.barriers / blocks,
+    }
+    stated = costs(step)
+    assert len(stated) >= 2
+    for what, expression in stated.items():
+        assert eval(expression, names) == pytest.approx(counted[what], rel=1e-12), what
+
+
+@pytest.mark.parametrize("format", [FP32, BF16, FP16], ids=str)
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+@pytest.mark.parametrize("result", KINDS)
+def test_depthwise_layers_are_computed_by_strips(result, layout, format):
+    """On a GPU the prediction decides."""
+    for C, side, taps, stride in ((32, 112, 3, 1), (96, 112, 3, 2), (240, 28, 5, 1), (768, 7, 7, 1)):
+        (sizes,) = padded(64, [(C, side, taps, stride)], layout)
+        assert str(conv.heuristic(KINDS[result](*sizes), format).best) == f"depthwise/{STEPS[result]}"
+
+
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+@pytest.mark.parametrize("format", [FP32, BF16], ids=str)
+def test_calls_compute_depthwise_layers_and_their_gradients(format, layout):
+    problems = {result: kind(*LAYER[:-1], layout) for result, kind in KINDS.items()}
+    options = {"padding": 1, "groups": 16, "layout": layout, "format": format}
+    for result, problem in problems.items():
+        x, w, y, _ = before = problem.operands(format, seed=5)
+        call, given = {
+            "y": (conv.forward, {"x": x, "w": w}),
+            "x": (conv.backward_data, {"w": w, "y": y, "H": 8, "W": 8}),
+            "w": (conv.backward_filter, {"x": x, "y": y, "R": 3, "S": 3}),
+        }[result]
+        found = call(**given, **options)
+        after = tuple(found if name == result else X for name, X in zip("xwy", before))
+        assert problem.is_right(before, (*after, problem), format)
+
+
+def test_a_filter_for_each_of_several_outputs_of_a_channel_and_holes_are_computed_too():
+    problem = conv.Forward(2, 6, 9, 8, 12, 3, 3, 1, 1, 2, 2, 2, 2, 2, 2, 6, layout="NHWC")
+    before = problem.operands(BF16)
+    y = conv.forward(*before[:2], padding=2, dilation=2, groups=6, layout="NHWC", format=BF16)
+    assert problem.is_right(before, (*before[:2], y, problem), BF16)
+
+
+@pytest.mark.parametrize("tiling", [Tiling(8, 1, 2, 1), Tiling(4, 1, 4, 1), Tiling(2, 1, 7, 1), Tiling(1, 1, 3, 1)])
+@pytest.mark.parametrize("result", KINDS)
+def test_every_tiling_of_channels_is_right(result, tiling):
+    problem = KINDS[result](*LAYER)
+    check(problem, tiling, BF16)
+
+
+@pytest.mark.parametrize("tiling", [Tiling(8, 8, 8, 1), Tiling(4, 4, 8, 1), Tiling(2, 2, 14, 1), Tiling(1, 1, 7, 1)])
+@pytest.mark.parametrize("result", KINDS)
+def test_every_tiling_of_columns_is_right(result, tiling):
+    check(KINDS[result](*LAYER[:-1], "NCHW"), tiling, BF16)
+
+
+def check(problem, tiling, format):
+    step = LADDER.step(STEPS[problem.result])
+    before = problem.operands(format, seed=3)
+    arrays = tuple(X.copy() for X in before[:3])
+    options = {"workspace": Workspace()} if problem.result == "w" else {}
+    for launch in step.module.launches(*arrays, problem, format=format, tiling=tiling, **options):
+        launch.run()
+    assert problem.is_right(before, (*arrays, problem), format)
+
+
+def test_what_is_no_depthwise_convolution_is_refused(step):
+    problem = step.problem(2, 8, 9, 8, 8, 3, 3, groups=4)
+    assert "takes group_channels = 1, and the convolution has group_channels = 2" in problem.misfit(step.SUPPORTED)
