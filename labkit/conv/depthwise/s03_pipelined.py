@@ -1,0 +1,192 @@
+"""Pixels of three rows are on their way at a time, to a ring in shared memory.
+
+`s02_strips` has the pixels of one row on their way, and memory needs more of them to run at full speed: its latency is
+about a microsecond. Registers would not hold more. Each thread has a ring of four rows in shared memory instead, which
+asynchronous copies fill; it waits for its own copies alone. A copy also writes the zeros around the image.
+
+Costs of T = R * S taps, for a strip per image, a stride of 1, whole tiles and no padding:
+
+    VECTORS * H / (P * COLUMNS * CHANNELS)                      loads of pixels per output
+    (AHEAD + 1) * VECTORS * WORDS * THREADS * 4 + BLOCK_TAPS * 4    bytes of shared memory per block
+    1                                                           barriers per block
+
+Limited by memory for few taps, and by multiply-adds in float32 for 7 x 7.
+
+Parts: `fast_divide` of `labkit.parts.division`; `load_taps`, `copy_row` and the like of this folder.
+"""
+
+from functools import cache
+
+import numpy as np
+
+from labkit import cuda, ptx, specialise
+from labkit.conv.depthwise import DEPTHWISE
+from labkit.conv.depthwise.rings import copy_row, read_row
+from labkit.conv.depthwise.taps import load_taps
+from labkit.conv.depthwise.tiling import LANES, THREADS, Tiling, make_image, make_strips
+from labkit.conv.depthwise.vectors import (
+    as_elements,
+    store_vectors,
+    vector_constants,
+)
+from labkit.ladder import Launch
+from labkit.parts.division import fast_divide
+
+SIZES, STRIDES = tuple(range(1, 8)), (1, 2)  # of filters, for registers
+SUPPORTED = {"result": ("y",), **DEPTHWISE, "R": SIZES, "S": SIZES, "stride_h": STRIDES, "stride_w": STRIDES}
+SUPPORTED |= {"dilation_h": (1,), "dilation_w": (1,)}
+R, S, STRIDE_H, STRIDE_W = 3, 3, 1, 1
+WIDTH, UNIT, COLUMNS = 4, 1, 4  # numbers of a vector, those of them that are columns, columns of outputs of a tile
+OFFSET = 0  # columns loaded before those under the taps, for aligned vectors
+CHANNELS = WIDTH // UNIT  # of a thread
+TAPS, PENDING = R * S, -(-R // STRIDE_H)  # rows of outputs under a row of pixels
+HALF = PENDING // 2
+SUMS = COLUMNS * CHANNELS
+VECTORS, Y_VECTORS = 6, COLUMNS // UNIT  # of a row of pixels and of outputs
+ELEMENT, WORDS = np.float32, 2
+AHEAD = 3  # rows of outputs whose new pixels are on their way
+IN_FLIGHT = AHEAD - 1  # of them, while a row is used
+SLOT = VECTORS * STRIDE_H  # vectors of a slot of the ring
+LAST_SLOT = AHEAD * SLOT
+RING = (LAST_SLOT + SLOT) * THREADS * WORDS
+TAPS_BYTE = RING * np.dtype(ELEMENT).itemsize
+BLOCK_LANES = LANES  # of a block along channels, at most
+BLOCK_TAPS = BLOCK_LANES * CHANNELS * TAPS
+VALUES = VECTORS * WIDTH
+
+
+@cuda.jit(device=True)
+def shift(acc):
+    """Make the sums of a row those of the row before."""
+    for k in range(PENDING):
+        for j in range(SUMS):
+            acc[k, j] = acc[k + 1, j] if k + 1 < PENDING else np.float32(0)
+
+
+@cuda.jit(device=True)
+def multiply(acc, x_reg, w_reg, e, begin, end):
+    """Add the products of row e of the new rows of pixels to rows of sums."""
+    for k in range(begin, end):
+        r = R - STRIDE_H + e - k * STRIDE_H
+        if r >= 0:
+            for s in range(S):
+                for j in range(COLUMNS):
+                    for v in range(CHANNELS):
+                        pixel = x_reg[(OFFSET + j * STRIDE_W + s) * CHANNELS + v]
+                        acc[k, j * CHANNELS + v] += pixel * w_reg[r * S + s, v]
+
+
+@cuda.jit
+def pipelined(x, w, y, x_at, y_at, strip, top, left, inside_begin, inside_end, flipped):
+    ring = ptx.shared_array(0, RING, ELEMENT)
+    taps = ptx.shared_array(TAPS_BYTE, BLOCK_TAPS, np.float32)
+    w_reg = cuda.local.array((TAPS, CHANNELS), np.float32)
+    acc = cuda.local.array((PENDING, SUMS), np.float32)
+    x_reg = cuda.local.array(VALUES, np.float32)
+    lane, thread = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
+    t = np.uint32(thread * np.uint32(cuda.blockDim.x) + lane)
+    lanes, block_rows = np.uint32(cuda.blockDim.x), np.uint32(cuda.blockDim.y)
+    part = fast_divide(np.uint32(cuda.blockIdx.x), strip.chunks)
+    lane0 = np.uint32((cuda.blockIdx.x - part * strip.chunks.value) * lanes)  # of the block
+    num_parts = fast_divide(np.uint32(cuda.gridDim.x), strip.chunks)
+
+    load_taps(w, taps, w_reg, lane0, strip.channels, flipped)
+    if np.uint32((lane0 + lane) * np.uint32(CHANNELS)) >= strip.channels:
+        return
+    item = np.uint32(part * block_rows + thread)
+    while item < strip.items:
+        # -- locate the strip --
+        column = fast_divide(item, strip.tiles)
+        tile = np.uint32(item - column * strip.tiles.value)
+        n = fast_divide(column, strip.strips)
+        begin_row = np.int32(np.uint32(column - n * strip.strips.value) * strip.strip_rows)
+        end_row = np.int32(min(np.int32(y_at.rows), np.int32(begin_row + strip.strip_rows)))
+        first = np.uint32(tile * np.uint32(COLUMNS * STRIDE_W // UNIT) - left)  # vector of pixels
+        q = np.uint32(tile * np.uint32(COLUMNS // UNIT))  # vector of outputs
+        p = np.int32(max(np.int32(begin_row - np.int32(PENDING - 1)), inside_begin))
+        copy_end = np.int32(min(end_row, inside_end))
+        row = np.uint32(p * np.int32(STRIDE_H) + np.int32(R - STRIDE_H) - top)
+        i = np.uint32(n * x_at.image + (lane0 + lane) * x_at.lane + row * x_at.row + first * x_at.step)
+        o = np.uint32(n * y_at.image + (lane0 + lane) * y_at.lane + np.uint32(p) * y_at.row + q * y_at.step)
+        for k in range(PENDING):
+            for j in range(SUMS):
+                acc[k, j] = np.float32(0)
+        copy_p, copy_slot, slot = p, np.uint32(0), np.uint32(0)
+        for ahead in range(AHEAD):
+            if copy_p < copy_end:
+                for e in range(STRIDE_H):
+                    end = x_at.vectors if row < x_at.rows else np.uint32(0)
+                    copy_row(ring, np.uint32(copy_slot + e * VECTORS), t, x, i, x_at.step, VECTORS, first, end)
+                    row, i = np.uint32(row + np.uint32(1)), np.uint32(i + x_at.row)
+            ptx.cp_async_commit()
+            copy_p, copy_slot = np.int32(copy_p + np.int32(1)), np.uint32(copy_slot + np.uint32(SLOT))
+
+        # -- slide over the image --
+        while p < copy_end:
+            ptx.cp_async_wait(IN_FLIGHT)
+            shift(acc)
+            for e in range(STRIDE_H):
+                read_row(ring, np.uint32(slot + e * VECTORS), t, VECTORS, x_reg)
+                multiply(acc, x_reg, w_reg, e, 0, HALF)  # the compiler does not unroll 7 x 7 taps at once
+                multiply(acc, x_reg, w_reg, e, HALF, PENDING)
+            if copy_p < copy_end:
+                for e in range(STRIDE_H):
+                    end = x_at.vectors if row < x_at.rows else np.uint32(0)
+                    copy_row(ring, np.uint32(copy_slot + e * VECTORS), t, x, i, x_at.step, VECTORS, first, end)
+                    row, i = np.uint32(row + np.uint32(1)), np.uint32(i + x_at.row)
+            ptx.cp_async_commit()
+            copy_p = np.int32(copy_p + np.int32(1))
+            copy_slot = np.uint32(copy_slot + np.uint32(SLOT)) if copy_slot < LAST_SLOT else np.uint32(0)
+            slot = np.uint32(slot + np.uint32(SLOT)) if slot < LAST_SLOT else np.uint32(0)
+            if p >= begin_row:  # the row is complete
+                store_vectors(y, o, y_at.step, Y_VECTORS, q, y_at.vectors, acc, 0)
+            o = np.uint32(o + y_at.row)
+            p = np.int32(p + np.int32(1))
+        # -- rows below it add nothing --
+        while p < end_row:
+            shift(acc)
+            if p >= begin_row:
+                store_vectors(y, o, y_at.step, Y_VECTORS, q, y_at.vectors, acc, 0)
+            o = np.uint32(o + y_at.row)
+            p = np.int32(p + np.int32(1))
+        item = np.uint32(item + num_parts * block_rows)
+
+
+def best_tiling(problem, format) -> Tiling:
+    """Return the tiling whose taps fit into registers."""
+    taps, words = problem.R * problem.S, 4 // format.itemsize
+    if problem.layout == "NHWC":
+        width = next(n for n in (2 * words, words, 1) if problem.C % n == 0 and taps * n <= 64)
+        return Tiling(width, 1, 4, 3 if taps * width < 40 else 2)
+    unit = next(n for n in (2 * words, words, 1) if problem.W % n == 0 and problem.Q % n == 0)
+    return Tiling(unit, unit, max(4, unit), 3 if taps < 20 else 2)
+
+
+def launches(x, w, y, problem, format, tiling=None):
+    """y = x * w, each channel with its own filter, by the given tiling or the best."""
+    problem.check(x, w, y, supported=SUPPORTED, dtype=format.dtype)
+    tiling = tiling or best_tiling(problem, format)
+    vectors_left = -(-problem.left // tiling.unit)
+    halo = -(-problem.R // problem.stride_h) - 1
+    x_at, y_at = (make_image(problem, name, tiling, format) for name in "xy")
+    strip, grid, block = make_strips(problem, tiling, problem.P, problem.Q, halo)
+    sizes = problem.R, problem.S, problem.stride_h, problem.stride_w
+    kernel = specialise_tiling(tiling, format, *sizes, vectors_left * tiling.unit - problem.left)
+    below = problem.R - problem.top  # rows of pixels from the first under an output to the first below its last tap
+    inside = -((below - 1) // problem.stride_h), -((below - problem.stride_h - problem.H) // problem.stride_h)
+    numbers = np.int32(problem.top), np.uint32(vectors_left), *map(np.int32, inside), bool(problem.flipped)
+    arrays = as_elements(x, format, tiling.width), as_elements(w, format), as_elements(y, format, tiling.width)
+    constants = kernel.py_func.__globals__
+    shared_bytes = constants["TAPS_BYTE"] + constants["BLOCK_TAPS"] * 4
+    return [Launch(kernel, grid, block, (*arrays, x_at, y_at, strip, *numbers), shared_bytes)]
+
+
+@cache
+def specialise_tiling(tiling: Tiling, format, R, S, stride_h, stride_w, offset):
+    """Return the kernel for a tiling, a format, filters of a size, their strides and `OFFSET`."""
+    bounded = cuda.jit(launch_bounds=(256, tiling.blocks))(pipelined.py_func)
+    sizes = {"R": R, "S": S, "STRIDE_H": stride_h, "STRIDE_W": stride_w, "OFFSET": offset}
+    vectors = -(-(offset + (tiling.columns - 1) * stride_w + S) // tiling.unit)
+    shape = {"UNIT": tiling.unit, "COLUMNS": tiling.columns, "VECTORS": vectors}
+    shape |= {"CHANNELS": tiling.channels, "TAPS": R * S, "BLOCK_LANES": LANES if tiling.unit == 1 else 1}
+    return specialise(bounded, **sizes, **shape, **vector_constants(format, tiling.width))
