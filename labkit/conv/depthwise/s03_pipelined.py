@@ -23,7 +23,7 @@ from labkit import cuda, ptx, specialise
 from labkit.conv.depthwise import DEPTHWISE
 from labkit.conv.depthwise.rings import copy_row, read_row
 from labkit.conv.depthwise.taps import load_taps
-from labkit.conv.depthwise.tiling import LANES, THREADS, Tiling, make_image, make_strips
+from labkit.conv.depthwise.tiling import LANES, THREADS, Tiling, make_image, make_strips, rows_ahead
 from labkit.conv.depthwise.vectors import (
     as_elements,
     store_vectors,
@@ -112,7 +112,7 @@ def pipelined(x, w, y, x_at, y_at, strip, top, left, inside_begin, inside_end, f
             for j in range(SUMS):
                 acc[k, j] = np.float32(0)
         copy_p, copy_slot, slot = p, np.uint32(0), np.uint32(0)
-        for ahead in range(AHEAD):
+        for _ in range(AHEAD):
             if copy_p < copy_end:
                 for e in range(STRIDE_H):
                     end = x_at.vectors if row < x_at.rows else np.uint32(0)
@@ -187,6 +187,8 @@ def specialise_tiling(tiling: Tiling, format, R, S, stride_h, stride_w, offset):
     bounded = cuda.jit(launch_bounds=(256, tiling.blocks))(pipelined.py_func)
     sizes = {"R": R, "S": S, "STRIDE_H": stride_h, "STRIDE_W": stride_w, "OFFSET": offset}
     vectors = -(-(offset + (tiling.columns - 1) * stride_w + S) // tiling.unit)
+    block_lanes = LANES if tiling.unit == 1 else 1
     shape = {"UNIT": tiling.unit, "COLUMNS": tiling.columns, "VECTORS": vectors}
-    shape |= {"CHANNELS": tiling.channels, "TAPS": R * S, "BLOCK_LANES": LANES if tiling.unit == 1 else 1}
-    return specialise(bounded, **sizes, **shape, **vector_constants(format, tiling.width))
+    shape |= {"CHANNELS": tiling.channels, "TAPS": R * S, "BLOCK_LANES": block_lanes}
+    ahead = rows_ahead(tiling, format, vectors * stride_h, block_lanes * tiling.channels * R * S * 4)
+    return specialise(bounded, AHEAD=ahead, **sizes, **shape, **vector_constants(format, tiling.width))

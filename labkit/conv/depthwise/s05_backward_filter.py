@@ -19,16 +19,12 @@ from functools import cache
 
 import numpy as np
 
-from labkit import cuda, specialise
+from labkit import cuda, ptx, specialise
 from labkit.conv.depthwise import DEPTHWISE
 from labkit.conv.depthwise.partial_sums import sum_parts
-from labkit.conv.depthwise.tiling import Tiling, make_image, make_strips
-from labkit.conv.depthwise.vectors import (
-    as_elements,
-    load_vectors,
-    unpack_vectors,
-    vector_constants,
-)
+from labkit.conv.depthwise.rings import copy_row, read_row
+from labkit.conv.depthwise.tiling import THREADS, Tiling, make_image, make_strips, rows_ahead
+from labkit.conv.depthwise.vectors import as_elements, vector_constants
 from labkit.conv.problem import BackwardFilter
 from labkit.ladder import Launch
 from labkit.parts.division import fast_divide
@@ -45,8 +41,13 @@ TAPS, ROWS = R * S, -(-R // STRIDE_H)  # of a filter; rows of outputs over a row
 HALF = ROWS // 2
 OUTPUTS = COLUMNS * CHANNELS
 VECTORS, Y_VECTORS = 6, COLUMNS // UNIT  # of a row of pixels and of outputs
-ELEMENT, WORDS = np.float32, 4
-RAW, VALUES, Y_RAW = VECTORS * WORDS, VECTORS * WIDTH, Y_VECTORS * WORDS
+ELEMENT, WORDS = np.float32, 2
+VALUES = VECTORS * WIDTH
+AHEAD = 3  # rows of outputs that are on their way, with their new rows of pixels
+IN_FLIGHT = AHEAD - 1  # of them, while a row is used
+SLOT = VECTORS * STRIDE_H + Y_VECTORS  # vectors of a slot of the ring
+LAST_SLOT = AHEAD * SLOT
+RING = (LAST_SLOT + SLOT) * THREADS * WORDS
 
 
 @cuda.jit(device=True)
@@ -64,14 +65,14 @@ def multiply(acc, x_reg, y_reg, e, begin, end):
 
 @cuda.jit
 def backward_filter(x, y, parts, x_at, y_at, strip, top, left, flipped):
+    ring = ptx.shared_array(0, RING, ELEMENT)
     sums = cuda.shared.array(0, np.float32)
     acc = cuda.local.array((TAPS, CHANNELS), np.float32)
-    x_raw = cuda.local.array(RAW, ELEMENT)
     x_reg = cuda.local.array(VALUES, np.float32)
-    y_raw = cuda.local.array(Y_RAW, ELEMENT)
     y_new = cuda.local.array(OUTPUTS, np.float32)
     y_reg = cuda.local.array((ROWS, OUTPUTS), np.float32)
     lane, thread = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
+    t = np.uint32(thread * np.uint32(cuda.blockDim.x) + lane)
     lanes, block_rows = np.uint32(cuda.blockDim.x), np.uint32(cuda.blockDim.y)
     part = fast_divide(np.uint32(cuda.blockIdx.x), strip.chunks)
     lane0 = np.uint32((cuda.blockIdx.x - part * strip.chunks.value) * lanes)  # of the block
@@ -98,32 +99,49 @@ def backward_filter(x, y, parts, x_at, y_at, strip, top, left, flipped):
         for k in range(ROWS):
             for j in range(OUTPUTS):
                 y_reg[k, j] = np.float32(0)
-        load_vectors(x, i, x_at.step, VECTORS, first, x_at.vectors if row < x_at.rows else np.uint32(0), x_raw)
-        load_vectors(y, o, y_at.step, Y_VECTORS, q, y_at.vectors, y_raw)
+        copy_p, copy_slot, slot = p, np.uint32(0), np.uint32(0)
+        copy_end = np.int32(end_row + np.int32(ROWS - 1))
+        for _ in range(AHEAD):
+            if copy_p < copy_end:
+                for e in range(STRIDE_H):
+                    end = x_at.vectors if row < x_at.rows else np.uint32(0)
+                    copy_row(ring, np.uint32(copy_slot + e * VECTORS), t, x, i, x_at.step, VECTORS, first, end)
+                    row, i = np.uint32(row + np.uint32(1)), np.uint32(i + x_at.row)
+                end = y_at.vectors if copy_p < end_row else np.uint32(0)
+                copy_row(ring, np.uint32(copy_slot + STRIDE_H * VECTORS), t, y, o, y_at.step, Y_VECTORS, q, end)
+            ptx.cp_async_commit()
+            copy_p, o = np.int32(copy_p + np.int32(1)), np.uint32(o + y_at.row)
+            copy_slot = np.uint32(copy_slot + np.uint32(SLOT))
 
         # -- slide --
-        while p < np.int32(end_row + np.int32(ROWS - 1)):
+        while p < copy_end:
+            ptx.cp_async_wait(IN_FLIGHT)
             for k in range(ROWS - 1, 0, -1):
                 for j in range(OUTPUTS):
                     y_reg[k, j] = y_reg[k - 1, j]
-            unpack_vectors(y_raw, Y_RAW, y_new)
+            read_row(ring, np.uint32(slot + STRIDE_H * VECTORS), t, Y_VECTORS, y_new)
             for j in range(OUTPUTS):
                 y_reg[0, j] = y_new[j]
-            p = np.int32(p + np.int32(1))
-            o = np.uint32(o + y_at.row)
-            load_vectors(y, o, y_at.step, Y_VECTORS, q, y_at.vectors if p < end_row else np.uint32(0), y_raw)
             for e in range(STRIDE_H):
-                is_inside = row < x_at.rows
-                unpack_vectors(x_raw, RAW, x_reg)
-                row = np.uint32(row + np.uint32(1))
-                i = np.uint32(i + x_at.row)
-                load_vectors(x, i, x_at.step, VECTORS, first, x_at.vectors if row < x_at.rows else np.uint32(0), x_raw)
-                if is_inside:
-                    multiply(acc, x_reg, y_reg, e, 0, HALF)  # the compiler does not unroll 7 x 7 taps at once
-                    multiply(acc, x_reg, y_reg, e, HALF, ROWS)
+                read_row(ring, np.uint32(slot + e * VECTORS), t, VECTORS, x_reg)
+                multiply(acc, x_reg, y_reg, e, 0, HALF)  # the compiler does not unroll 7 x 7 taps at once
+                multiply(acc, x_reg, y_reg, e, HALF, ROWS)
+            if copy_p < copy_end:
+                for e in range(STRIDE_H):
+                    end = x_at.vectors if row < x_at.rows else np.uint32(0)
+                    copy_row(ring, np.uint32(copy_slot + e * VECTORS), t, x, i, x_at.step, VECTORS, first, end)
+                    row, i = np.uint32(row + np.uint32(1)), np.uint32(i + x_at.row)
+                end = y_at.vectors if copy_p < end_row else np.uint32(0)
+                copy_row(ring, np.uint32(copy_slot + STRIDE_H * VECTORS), t, y, o, y_at.step, Y_VECTORS, q, end)
+            ptx.cp_async_commit()
+            copy_p, o = np.int32(copy_p + np.int32(1)), np.uint32(o + y_at.row)
+            copy_slot = np.uint32(copy_slot + np.uint32(SLOT)) if copy_slot < LAST_SLOT else np.uint32(0)
+            slot = np.uint32(slot + np.uint32(SLOT)) if slot < LAST_SLOT else np.uint32(0)
+            p = np.int32(p + np.int32(1))
         item = np.uint32(item + num_parts * block_rows)
 
-    # -- sum of the block, in pairs of threads --
+    # -- sum of the block, in pairs of threads; sums lie where the ring was --
+    cuda.syncthreads()
     stride = np.uint32((block_rows + np.uint32(1)) // np.uint32(2) * lanes)
     count = block_rows
     while count > 1:
@@ -150,12 +168,11 @@ def backward_filter(x, y, parts, x_at, y_at, strip, top, left, flipped):
 
 def best_tiling(problem, format) -> Tiling:
     """Return the tiling whose sums fit into registers."""
-    taps = problem.R * problem.S
+    taps, words = problem.R * problem.S, 4 // format.itemsize
     if problem.layout == "NHWC":
-        fitting = (width for width in (4, 2, 1) if problem.C % width == 0 and taps * width <= 64)
-        width = next(fitting)
-        return Tiling(width, 1, 4 // width * 2 if taps < 40 else 4, 2)
-    unit = next(unit for unit in (4, 2, 1) if problem.W % unit == 0 and problem.Q % unit == 0)
+        width = next(n for n in (2 * words, words, 1) if problem.C % n == 0 and taps * n <= 64)
+        return Tiling(width, 1, 4, 2)
+    unit = next(n for n in (2 * words, words, 1) if problem.W % n == 0 and problem.Q % n == 0)
     return Tiling(unit, unit, max(4, unit), 3 if taps < 20 else 2)
 
 
@@ -173,7 +190,9 @@ def launches(x, w, y, problem, format, workspace, tiling=None):
     taps = problem.R * problem.S
     parts = workspace.array("parts", (grid // int(strip.chunks.value), problem.C * taps), np.float32)
     arrays = as_elements(x, format, tiling.width), as_elements(y, format, tiling.width), parts
-    shared_bytes = -(-block[1] // 2) * block[0] * tiling.channels * taps * 4
+    constants = kernel.py_func.__globals__
+    ring_bytes = constants["RING"] * np.dtype(constants["ELEMENT"]).itemsize
+    shared_bytes = max(ring_bytes, -(-block[1] // 2) * block[0] * tiling.channels * taps * 4)
     first = Launch(kernel, grid, block, (*arrays, x_at, y_at, strip, *numbers), shared_bytes)
     return [first, sum_parts(parts, as_elements(w, format), format)]
 
@@ -185,4 +204,5 @@ def specialise_tiling(tiling: Tiling, format, R, S, stride_h, stride_w, offset):
     sizes = {"R": R, "S": S, "STRIDE_H": stride_h, "STRIDE_W": stride_w, "OFFSET": offset}
     vectors = -(-(offset + (tiling.columns - 1) * stride_w + S) // tiling.unit)
     shape = {"UNIT": tiling.unit, "COLUMNS": tiling.columns, "VECTORS": vectors}
-    return specialise(bounded, **sizes, **shape, **vector_constants(format, tiling.width))
+    ahead = rows_ahead(tiling, format, vectors * stride_h + tiling.columns // tiling.unit)
+    return specialise(bounded, AHEAD=ahead, **sizes, **shape, **vector_constants(format, tiling.width))

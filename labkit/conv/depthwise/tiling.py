@@ -20,6 +20,8 @@ THREADS = 256  # of a block, at most
 LANES = 64  # of a block along channels
 MAX_ELEMENTS = 2**32  # of an array, for 32-bit indices
 START_ROWS = 3  # whose time a strip takes before its first row
+MAX_AHEAD = 3  # rows on their way, if shared memory holds them
+SM_SHARED_BYTES = 227 * 1024  # of all blocks, on compute capability 9.0
 BLOCK_WAVES = 4
 
 
@@ -104,3 +106,9 @@ def best_strip_rows(rows: int, tiles: int, chunks: int, block_rows: int, residen
         return -(-blocks // resident) * (strip_rows + halo + START_ROWS)
 
     return min(sorted({-(-rows // strips) for strips in range(1, rows + 1)}, reverse=True), key=time)
+
+
+def rows_ahead(tiling: Tiling, format: Format, vectors: int, other_bytes: int = 0) -> int:
+    """Return how many rows of vectors a ring may have on their way, beside one in use and `other_bytes` per block."""
+    row_bytes = vectors * tiling.width * format.itemsize * THREADS
+    return max(1, min(MAX_AHEAD, (SM_SHARED_BYTES // tiling.blocks - other_bytes) // row_bytes - 1))
