@@ -12,25 +12,26 @@ ELEMENT, FORMAT = np.float32, ptx.BF16  # of the result; of 16-bit numbers
 
 
 @cuda.jit
-def add_parts(parts, out):
-    """out = the sum of the parts."""
+def add_parts(parts, out, channels):
+    """out[channel, tap] = the sum of parts[part, tap, channel], in whose order blocks store neighbours at once."""
     sums = cuda.shared.array((ROWS, LANES), np.float32)
-    lane, row = cuda.threadIdx.x, cuda.threadIdx.y
-    i = cuda.blockIdx.x * LANES + lane
+    lane, row = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
+    channel, tap = np.uint32(cuda.blockIdx.x * np.uint32(LANES) + lane), np.uint32(cuda.blockIdx.y)
     acc = np.float32(0)
-    if i < out.size:
+    if channel < channels:
         for part in range(row, parts.shape[0], ROWS):
-            acc += parts[part, i]
+            acc += parts[part, tap, channel]
     sums[row, lane] = acc
     cuda.syncthreads()
-    if row == 0 and i < out.size:
+    if row == 0 and channel < channels:
         for other in range(1, ROWS):
             acc += sums[other, lane]
-        out[i] = from_float32(acc)
+        out[np.uint32(channel * np.uint32(cuda.gridDim.y) + tap)] = from_float32(acc)
 
 
 def sum_parts(parts, out, format: Format) -> Launch:
-    """Return the launch of out = the sum of the rows of `parts`, in a format."""
+    """Return the launch of out = the sum of `parts` along their first axis, in a format, with taps last."""
     element = np.float32 if format.itemsize == 4 else np.uint16
     kernel = specialise(add_parts, ELEMENT=element, FORMAT=format.number)
-    return Launch(kernel, -(-parts.shape[1] // LANES), (LANES, ROWS), (parts, out))
+    _, taps, channels = parts.shape
+    return Launch(kernel, (-(-channels // LANES), taps), (LANES, ROWS), (parts, out, np.uint32(channels)))

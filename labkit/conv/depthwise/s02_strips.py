@@ -26,7 +26,7 @@ import numpy as np
 from labkit import cuda, specialise
 from labkit.conv.depthwise import DEPTHWISE
 from labkit.conv.depthwise.taps import load_taps
-from labkit.conv.depthwise.tiling import Tiling, make_image, make_strips
+from labkit.conv.depthwise.tiling import Tiling, best_tiling, make_image, make_strips
 from labkit.conv.depthwise.vectors import (
     as_elements,
     load_vectors,
@@ -132,21 +132,10 @@ def strips(x, w, y, x_at, y_at, strip, top, left, inside_begin, inside_end, flip
         item = np.uint32(item + num_parts * block_rows)
 
 
-def best_tiling(problem, format) -> Tiling:
-    """Return the tiling whose taps fit into registers."""
-    taps = problem.R * problem.S
-    if problem.layout == "NHWC":
-        fitting = (width for width in (4, 2, 1) if problem.C % width == 0 and taps * width <= 100)
-        width = next(fitting)
-        return Tiling(width, 1, max(2, 8 // width), 2 if taps * width < 64 else 1)
-    unit = next(unit for unit in (4, 2, 1) if problem.W % unit == 0 and problem.Q % unit == 0)
-    return Tiling(unit, unit, max(4, unit), 3 if taps < 20 else 2)
-
-
 def launches(x, w, y, problem, format, tiling=None):
     """y = x * w, each channel with its own filter, by the given tiling or the best."""
     problem.check(x, w, y, supported=SUPPORTED, dtype=format.dtype)
-    tiling = tiling or best_tiling(problem, format)
+    tiling = tiling or best_tiling(problem)
     vectors_left = -(-problem.left // tiling.unit)
     halo = -(-problem.R // problem.stride_h) - 1
     x_at, y_at = (make_image(problem, name, tiling, format) for name in "xy")

@@ -23,6 +23,7 @@ START_ROWS = 3  # whose time a strip takes before its first row
 MAX_AHEAD = 3  # rows on their way, if shared memory holds them
 SM_SHARED_BYTES = 227 * 1024  # of all blocks, on compute capability 9.0
 BLOCK_WAVES = 4
+MANY = 2**24  # outputs, from which threads have more of them
 
 
 class Image(NamedTuple):
@@ -112,3 +113,51 @@ def rows_ahead(tiling: Tiling, format: Format, vectors: int, other_bytes: int = 
     """Return how many rows of vectors a ring may have on their way, beside one in use and `other_bytes` per block."""
     row_bytes = vectors * tiling.width * format.itemsize * THREADS
     return max(1, min(MAX_AHEAD, (SM_SHARED_BYTES // tiling.blocks - other_bytes) // row_bytes - 1))
+
+
+# columns of a tile and blocks per SM, by the most taps and the columns of a vector: fastest on an H200
+OF_COLUMNS = {
+    (9, 4): (8, 3), (9, 2): (2, 4), (9, 1): (1, 4),
+    (25, 4): (8, 2), (25, 2): (2, 4), (25, 1): (1, 4),
+    (49, 4): (4, 2), (49, 2): (4, 2), (49, 1): (4, 2),
+}  # fmt: skip
+OF_COLUMNS_FOR_FILTERS = OF_COLUMNS | {(9, 2): (4, 3), (9, 1): (2, 4), (25, 2): (4, 2), (25, 1): (2, 4)}
+
+
+def best_tiling(problem: Convolution) -> Tiling:
+    """Return the tiling for outputs or for the gradient of images, as measured on an H200."""
+    taps = max_taps(problem)
+    if problem.layout == "NCHW":
+        return tiling_of_columns(problem, OF_COLUMNS)
+    widths = {9: (4, 2, 1) if problem.flops // (2 * problem.R * problem.S) >= MANY else (2, 1), 25: (2, 1), 49: (1,)}
+    width = next(width for width in widths[taps] if problem.C % width == 0)
+    columns = 8 if taps == 49 else 4
+    return Tiling(width, 1, columns, 3 if taps * width < 20 else 2)
+
+
+def best_filter_tiling(problem: Convolution) -> Tiling:
+    """Return the tiling for the gradient of filters, as measured on an H200."""
+    taps = max_taps(problem)
+    if problem.layout == "NCHW":
+        return tiling_of_columns(problem, OF_COLUMNS_FOR_FILTERS)
+    outputs = problem.N * problem.K * problem.P * problem.Q
+    if taps == 9 and problem.C % 2 == 0:
+        if outputs >= MANY and problem.C % 4 == 0:
+            return Tiling(4, 1, 2, 2)
+        return Tiling(2, 1, 4, 2) if outputs >= MANY // 2 else Tiling(2, 1, 8, 1)
+    return Tiling(1, 1, 4 if taps == 49 else 8, 2)
+
+
+def max_taps(problem: Convolution) -> int:
+    """Return the taps of the smallest square filter of 3, 5 or 7 rows with as many taps."""
+    return next(taps for taps in (9, 25, 49) if problem.R * problem.S <= taps)
+
+
+def tiling_of_columns(problem: Convolution, table) -> Tiling:
+    """Return the tiling for the widest vectors of columns that divide rows of pixels and of outputs."""
+    units = (2, 1) if problem.result == "x" and problem.stride_w > 1 else (4, 2, 1)
+    unit = next(unit for unit in units if problem.W % unit == 0 and problem.Q % unit == 0)
+    columns, blocks = table[max_taps(problem), unit]
+    if problem.stride_w > 1:  # more pixels in registers
+        columns = unit * problem.stride_w if problem.result == "x" else min(columns, 4)
+    return Tiling(unit, unit, columns, blocks)

@@ -64,7 +64,7 @@ def multiply(acc, x_reg, y_reg, e, begin, end):
 
 
 @cuda.jit
-def backward_filter(x, y, parts, x_at, y_at, strip, top, left, flipped):
+def pipelined_filter(x, y, parts, x_at, y_at, strip, top, left, flipped):
     ring = ptx.shared_array(0, RING, ELEMENT)
     sums = cuda.shared.array(0, np.float32)
     acc = cuda.local.array((TAPS, CHANNELS), np.float32)
@@ -123,9 +123,10 @@ def backward_filter(x, y, parts, x_at, y_at, strip, top, left, flipped):
             for j in range(OUTPUTS):
                 y_reg[0, j] = y_new[j]
             for e in range(STRIDE_H):
-                read_row(ring, np.uint32(slot + e * VECTORS), t, VECTORS, x_reg)
-                multiply(acc, x_reg, y_reg, e, 0, HALF)  # the compiler does not unroll 7 x 7 taps at once
-                multiply(acc, x_reg, y_reg, e, HALF, ROWS)
+                if np.uint32(p * np.int32(STRIDE_H) + np.int32(e) - top) < x_at.rows:
+                    read_row(ring, np.uint32(slot + e * VECTORS), t, VECTORS, x_reg)
+                    multiply(acc, x_reg, y_reg, e, 0, HALF)  # the compiler does not unroll 7 x 7 taps at once
+                    multiply(acc, x_reg, y_reg, e, HALF, ROWS)
             if copy_p < copy_end:
                 for e in range(STRIDE_H):
                     end = x_at.vectors if row < x_at.rows else np.uint32(0)
@@ -161,9 +162,7 @@ def backward_filter(x, y, parts, x_at, y_at, strip, top, left, flipped):
         for tap in range(TAPS):
             for v in range(CHANNELS):
                 turned = np.uint32(TAPS - 1 - tap if flipped else tap)
-                parts[
-                    part, np.uint32(((lane0 + lane) * np.uint32(CHANNELS) + np.uint32(v)) * np.uint32(TAPS) + turned)
-                ] = acc[tap, v]
+                parts[part, turned, np.uint32((lane0 + lane) * np.uint32(CHANNELS) + np.uint32(v))] = acc[tap, v]
 
 
 def best_tiling(problem, format) -> Tiling:
@@ -188,7 +187,7 @@ def launches(x, w, y, problem, format, workspace, tiling=None):
     kernel = specialise_tiling(tiling, format, *sizes, vectors_left * tiling.unit - problem.left)
     numbers = np.int32(problem.top), np.uint32(vectors_left), bool(problem.flipped)
     taps = problem.R * problem.S
-    parts = workspace.array("parts", (grid // int(strip.chunks.value), problem.C * taps), np.float32)
+    parts = workspace.array("parts", (grid // int(strip.chunks.value), taps, problem.C), np.float32)
     arrays = as_elements(x, format, tiling.width), as_elements(y, format, tiling.width), parts
     constants = kernel.py_func.__globals__
     ring_bytes = constants["RING"] * np.dtype(constants["ELEMENT"]).itemsize
@@ -200,7 +199,7 @@ def launches(x, w, y, problem, format, workspace, tiling=None):
 @cache
 def specialise_tiling(tiling: Tiling, format, R, S, stride_h, stride_w, offset):
     """Return the kernel for a tiling, a format, filters of a size, their strides and `OFFSET`."""
-    bounded = cuda.jit(launch_bounds=(256, tiling.blocks))(backward_filter.py_func)
+    bounded = cuda.jit(launch_bounds=(256, tiling.blocks))(pipelined_filter.py_func)
     sizes = {"R": R, "S": S, "STRIDE_H": stride_h, "STRIDE_W": stride_w, "OFFSET": offset}
     vectors = -(-(offset + (tiling.columns - 1) * stride_w + S) // tiling.unit)
     shape = {"UNIT": tiling.unit, "COLUMNS": tiling.columns, "VECTORS": vectors}

@@ -1,32 +1,33 @@
 """The gradient of the images: a thread slides over rows of the outputs' gradient, and each adds to R rows of pixels.
 
-As in `s03_pipelined`, with images and outputs exchanged: a tile has columns of pixels, and sums are those of R rows of
+As in `s02_strips`, with images and outputs exchanged: a tile has columns of pixels, and sums are those of R rows of
 pixels under a row of outputs. With a stride of 2, two rows are complete after each row of outputs, and a column of
 pixels is under every second tap: the compiler drops the others, since strides are constants.
 
 Costs of T = R * S taps, for a strip per image, a stride of 1, whole tiles and no padding:
 
-    VECTORS * P / (H * COLUMNS * CHANNELS)                      loads of the gradient per pixel
-    (AHEAD + 1) * VECTORS * WORDS * THREADS * 4 + BLOCK_TAPS * 4    bytes of shared memory per block
-    1                                                           barriers per block
+    VECTORS * H / (P * COLUMNS * CHANNELS) + ceil(N * PQ / (P * COLUMNS) / ROWS) * T / (N * PQ)   global loads per output
+    LANES * CHANNELS * T * 4        bytes of shared memory per block
+    1                               barriers per block
 
 Limited by memory for few taps, and by multiply-adds in float32 for 7 x 7.
 
-Parts: `fast_divide` of `labkit.parts.division`; `load_taps`, `copy_row` and the like of this folder.
+Parts: `fast_divide` of `labkit.parts.division`; `load_taps`, `load_vectors` and the like of this folder.
 """
 
 from functools import cache
 
 import numpy as np
 
-from labkit import cuda, ptx, specialise
+from labkit import cuda, specialise
 from labkit.conv.depthwise import DEPTHWISE
-from labkit.conv.depthwise.rings import copy_row, read_row
 from labkit.conv.depthwise.taps import load_taps
-from labkit.conv.depthwise.tiling import LANES, THREADS, Tiling, make_image, make_strips, rows_ahead
+from labkit.conv.depthwise.tiling import Tiling, best_tiling, make_image, make_strips
 from labkit.conv.depthwise.vectors import (
     as_elements,
+    load_vectors,
     store_vectors,
+    unpack_vectors,
     vector_constants,
 )
 from labkit.conv.problem import BackwardData
@@ -45,15 +46,8 @@ TAPS, PENDING = R * S, max(R, STRIDE_H)  # rows of pixels over a row of outputs
 HALF = R // 2
 SUMS = COLUMNS * CHANNELS
 VECTORS, X_VECTORS = 6, COLUMNS // UNIT  # of a row of outputs and of pixels
-ELEMENT, WORDS = np.float32, 2
-VALUES = VECTORS * WIDTH
-AHEAD = 3  # rows of outputs that are on their way
-IN_FLIGHT = AHEAD - 1  # of them, while a row is used
-LAST_SLOT = AHEAD * VECTORS  # of the ring
-RING = (LAST_SLOT + VECTORS) * THREADS * WORDS
-TAPS_BYTE = RING * np.dtype(ELEMENT).itemsize
-BLOCK_LANES = LANES  # of a block along channels, at most
-BLOCK_TAPS = BLOCK_LANES * CHANNELS * TAPS
+ELEMENT, WORDS = np.float32, 4
+RAW, VALUES = VECTORS * WORDS, VECTORS * WIDTH
 
 
 @cuda.jit(device=True)
@@ -78,13 +72,12 @@ def multiply(acc, y_reg, w_reg, begin, end):
 
 @cuda.jit
 def backward_data(x, w, y, x_at, y_at, strip, top, first_row, vectors_left, flipped):
-    ring = ptx.shared_array(0, RING, ELEMENT)
-    taps = ptx.shared_array(TAPS_BYTE, BLOCK_TAPS, np.float32)
+    taps = cuda.shared.array(0, np.float32)
     w_reg = cuda.local.array((TAPS, CHANNELS), np.float32)
     acc = cuda.local.array((PENDING, SUMS), np.float32)
+    raw = cuda.local.array(RAW, ELEMENT)
     y_reg = cuda.local.array(VALUES, np.float32)
     lane, thread = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
-    t = np.uint32(thread * np.uint32(cuda.blockDim.x) + lane)
     lanes, block_rows = np.uint32(cuda.blockDim.x), np.uint32(cuda.blockDim.y)
     part = fast_divide(np.uint32(cuda.blockIdx.x), strip.chunks)
     lane0 = np.uint32((cuda.blockIdx.x - part * strip.chunks.value) * lanes)  # of the block
@@ -110,60 +103,39 @@ def backward_data(x, w, y, x_at, y_at, strip, top, first_row, vectors_left, flip
         for r in range(PENDING):
             for j in range(SUMS):
                 acc[r, j] = np.float32(0)
-        copy_p, copy_slot, slot = p, np.uint32(0), np.uint32(0)
-        copy_end = np.int32(min(end_row, np.int32(y_at.rows)))
-        for _ in range(AHEAD):
-            if copy_p < copy_end:
-                copy_row(ring, copy_slot, t, y, i, y_at.step, VECTORS, first, y_at.vectors)
-            ptx.cp_async_commit()
-            copy_p, i = np.int32(copy_p + np.int32(1)), np.uint32(i + y_at.row)
-            copy_slot = np.uint32(copy_slot + np.uint32(VECTORS))
+        load_vectors(y, i, y_at.step, VECTORS, first, y_at.vectors if np.uint32(p) < y_at.rows else np.uint32(0), raw)
 
         # -- slide over the outputs --
-        while p < copy_end:
-            ptx.cp_async_wait(IN_FLIGHT)
+        while p < min(end_row, np.int32(y_at.rows)):
             shift(acc)
-            read_row(ring, slot, t, VECTORS, y_reg)
-            if copy_p < copy_end:
-                copy_row(ring, copy_slot, t, y, i, y_at.step, VECTORS, first, y_at.vectors)
-            ptx.cp_async_commit()
-            copy_p, i = np.int32(copy_p + np.int32(1)), np.uint32(i + y_at.row)
-            copy_slot = np.uint32(copy_slot + np.uint32(VECTORS)) if copy_slot < LAST_SLOT else np.uint32(0)
-            slot = np.uint32(slot + np.uint32(VECTORS)) if slot < LAST_SLOT else np.uint32(0)
+            unpack_vectors(raw, RAW, y_reg)
+            i = np.uint32(i + y_at.row)
+            is_inside = np.uint32(p + np.int32(1)) < y_at.rows
+            load_vectors(y, i, y_at.step, VECTORS, first, y_at.vectors if is_inside else np.uint32(0), raw)
             multiply(acc, y_reg, w_reg, 0, HALF)  # the compiler does not unroll 7 x 7 taps at once
             multiply(acc, y_reg, w_reg, HALF, R)
-            for m in range(STRIDE_H):  # the rows that are complete
+            for t in range(STRIDE_H):  # the rows that are complete
                 if p >= begin_row and row < x_at.rows:
-                    store_vectors(x, o, x_at.step, X_VECTORS, col, x_at.vectors, acc, m)
+                    store_vectors(x, o, x_at.step, X_VECTORS, col, x_at.vectors, acc, t)
                 row = np.uint32(row + np.uint32(1))
                 o = np.uint32(o + x_at.row)
             p = np.int32(p + np.int32(1))
         # -- rows below them add nothing --
         while p < end_row:
             shift(acc)
-            for m in range(STRIDE_H):
+            for t in range(STRIDE_H):
                 if p >= begin_row and row < x_at.rows:
-                    store_vectors(x, o, x_at.step, X_VECTORS, col, x_at.vectors, acc, m)
+                    store_vectors(x, o, x_at.step, X_VECTORS, col, x_at.vectors, acc, t)
                 row = np.uint32(row + np.uint32(1))
                 o = np.uint32(o + x_at.row)
             p = np.int32(p + np.int32(1))
         item = np.uint32(item + num_parts * block_rows)
 
 
-def best_tiling(problem, format) -> Tiling:
-    """Return the tiling whose taps fit into registers."""
-    taps, words = problem.R * problem.S, 4 // format.itemsize
-    if problem.layout == "NHWC":
-        width = next(n for n in (2 * words, words, 1) if problem.C % n == 0 and taps * n <= 64)
-        return Tiling(width, 1, 4, 3 if taps * width < 40 else 2)
-    unit = next(n for n in (2 * words, words, 1) if problem.W % n == 0 and problem.Q % n == 0)
-    return Tiling(unit, unit, max(4, unit * problem.stride_w), 3 if taps < 20 else 2)
-
-
 def launches(x, w, y, problem, format, tiling=None):
     """x = the gradient of the images, from filters w and the outputs' gradient y, by the given tiling or the best."""
     problem.check(x, w, y, supported=SUPPORTED, dtype=format.dtype)
-    tiling = tiling or best_tiling(problem, format)
+    tiling = tiling or best_tiling(problem)
     first_row = problem.top // problem.stride_h  # of outputs, after which rows of pixels are complete
     rows = (problem.H - 1 + problem.top) // problem.stride_h - first_row + 1
     x_at, y_at = (make_image(problem, name, tiling, format) for name in "xy")
@@ -175,8 +147,7 @@ def launches(x, w, y, problem, format, tiling=None):
     kernel = specialise_tiling(tiling, format, *sizes, offset)
     numbers = np.int32(problem.top), np.int32(first_row), np.uint32(vectors_left), bool(problem.flipped)
     arrays = as_elements(x, format, tiling.width), as_elements(w, format), as_elements(y, format, tiling.width)
-    constants = kernel.py_func.__globals__
-    shared_bytes = constants["TAPS_BYTE"] + constants["BLOCK_TAPS"] * 4
+    shared_bytes = block[0] * tiling.channels * problem.R * problem.S * 4
     return [Launch(kernel, grid, block, (*arrays, x_at, y_at, strip, *numbers), shared_bytes)]
 
 
@@ -186,8 +157,6 @@ def specialise_tiling(tiling: Tiling, format, R, S, stride_h, stride_w, offset):
     bounded = cuda.jit(launch_bounds=(256, tiling.blocks))(backward_data.py_func)
     sizes = {"R": R, "S": S, "STRIDE_H": stride_h, "STRIDE_W": stride_w, "OFFSET": offset}
     vectors = -(-((tiling.columns - 1 + offset) // stride_w + 1) // tiling.unit)
-    block_lanes = LANES if tiling.unit == 1 else 1
     shape = {"UNIT": tiling.unit, "COLUMNS": tiling.columns, "VECTORS": vectors}
-    shape |= {"CHANNELS": tiling.channels, "TAPS": R * S, "BLOCK_LANES": block_lanes}
-    ahead = rows_ahead(tiling, format, vectors, block_lanes * tiling.channels * R * S * 4)
-    return specialise(bounded, AHEAD=ahead, **sizes, **shape, **vector_constants(format, tiling.width))
+    shape |= {"CHANNELS": tiling.channels, "TAPS": R * S}
+    return specialise(bounded, **sizes, **shape, **vector_constants(format, tiling.width))

@@ -1,0 +1,193 @@
+"""The gradient of the images: a thread slides over rows of the outputs' gradient, and each adds to R rows of pixels.
+
+As in `s03_pipelined`, with images and outputs exchanged: a tile has columns of pixels, and sums are those of R rows of
+pixels under a row of outputs. With a stride of 2, two rows are complete after each row of outputs, and a column of
+pixels is under every second tap: the compiler drops the others, since strides are constants.
+
+Costs of T = R * S taps, for a strip per image, a stride of 1, whole tiles and no padding:
+
+    VECTORS * P / (H * COLUMNS * CHANNELS)                      loads of the gradient per pixel
+    (AHEAD + 1) * VECTORS * WORDS * THREADS * 4 + BLOCK_TAPS * 4    bytes of shared memory per block
+    1                                                           barriers per block
+
+Limited by memory for few taps, and by multiply-adds in float32 for 7 x 7.
+
+Parts: `fast_divide` of `labkit.parts.division`; `load_taps`, `copy_row` and the like of this folder.
+"""
+
+from functools import cache
+
+import numpy as np
+
+from labkit import cuda, ptx, specialise
+from labkit.conv.depthwise import DEPTHWISE
+from labkit.conv.depthwise.rings import copy_row, read_row
+from labkit.conv.depthwise.taps import load_taps
+from labkit.conv.depthwise.tiling import LANES, THREADS, Tiling, make_image, make_strips, rows_ahead
+from labkit.conv.depthwise.vectors import (
+    as_elements,
+    store_vectors,
+    vector_constants,
+)
+from labkit.conv.problem import BackwardData
+from labkit.ladder import Launch
+from labkit.parts.division import fast_divide
+
+PROBLEM = BackwardData
+SIZES, STRIDES = tuple(range(1, 8)), (1, 2)  # of filters, for registers
+SUPPORTED = {"result": ("x",), **DEPTHWISE, "R": SIZES, "S": SIZES, "stride_h": STRIDES, "stride_w": STRIDES}
+SUPPORTED |= {"dilation_h": (1,), "dilation_w": (1,)}
+R, S, STRIDE_H, STRIDE_W = 3, 3, 1, 1
+WIDTH, UNIT, COLUMNS = 4, 1, 4  # numbers of a vector, those of them that are columns, columns of pixels of a tile
+OFFSET = 2  # of a tile's first pixel from the output under its tap 0, the first loaded one being at 0, in pixels
+CHANNELS = WIDTH // UNIT  # of a thread
+TAPS, PENDING = R * S, max(R, STRIDE_H)  # rows of pixels over a row of outputs
+HALF = R // 2
+SUMS = COLUMNS * CHANNELS
+VECTORS, X_VECTORS = 6, COLUMNS // UNIT  # of a row of outputs and of pixels
+ELEMENT, WORDS = np.float32, 2
+VALUES = VECTORS * WIDTH
+AHEAD = 3  # rows of outputs that are on their way
+IN_FLIGHT = AHEAD - 1  # of them, while a row is used
+LAST_SLOT = AHEAD * VECTORS  # of the ring
+RING = (LAST_SLOT + VECTORS) * THREADS * WORDS
+TAPS_BYTE = RING * np.dtype(ELEMENT).itemsize
+BLOCK_LANES = LANES  # of a block along channels, at most
+BLOCK_TAPS = BLOCK_LANES * CHANNELS * TAPS
+
+
+@cuda.jit(device=True)
+def shift(acc):
+    """Make the sums of a row those of the row STRIDE_H before."""
+    for r in range(PENDING):
+        for j in range(SUMS):
+            acc[r, j] = acc[r + STRIDE_H, j] if r + STRIDE_H < PENDING else np.float32(0)
+
+
+@cuda.jit(device=True)
+def multiply(acc, y_reg, w_reg, begin, end):
+    """Add the products of a row of the gradient to rows of sums."""
+    for r in range(begin, end):
+        for s in range(S):
+            for j in range(COLUMNS):
+                if (j + OFFSET - s) % STRIDE_W == 0:
+                    for v in range(CHANNELS):
+                        gradient = y_reg[(j + OFFSET - s) // STRIDE_W * CHANNELS + v]
+                        acc[r, j * CHANNELS + v] += gradient * w_reg[r * S + s, v]
+
+
+@cuda.jit
+def pipelined_data(x, w, y, x_at, y_at, strip, top, first_row, vectors_left, flipped):
+    ring = ptx.shared_array(0, RING, ELEMENT)
+    taps = ptx.shared_array(TAPS_BYTE, BLOCK_TAPS, np.float32)
+    w_reg = cuda.local.array((TAPS, CHANNELS), np.float32)
+    acc = cuda.local.array((PENDING, SUMS), np.float32)
+    y_reg = cuda.local.array(VALUES, np.float32)
+    lane, thread = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
+    t = np.uint32(thread * np.uint32(cuda.blockDim.x) + lane)
+    lanes, block_rows = np.uint32(cuda.blockDim.x), np.uint32(cuda.blockDim.y)
+    part = fast_divide(np.uint32(cuda.blockIdx.x), strip.chunks)
+    lane0 = np.uint32((cuda.blockIdx.x - part * strip.chunks.value) * lanes)  # of the block
+    num_parts = fast_divide(np.uint32(cuda.gridDim.x), strip.chunks)
+
+    load_taps(w, taps, w_reg, lane0, strip.channels, flipped)
+    if np.uint32((lane0 + lane) * np.uint32(CHANNELS)) >= strip.channels:
+        return
+    item = np.uint32(part * block_rows + thread)
+    while item < strip.items:
+        # -- locate the strip --
+        column = fast_divide(item, strip.tiles)
+        tile = np.uint32(item - column * strip.tiles.value)
+        n = fast_divide(column, strip.strips)
+        begin_row = np.int32(np.uint32(column - n * strip.strips.value) * strip.strip_rows + first_row)
+        end_row = np.int32(begin_row + strip.strip_rows)
+        first = np.uint32(tile * np.uint32(COLUMNS // STRIDE_W // UNIT) - vectors_left)  # vector of outputs
+        col = np.uint32(tile * np.uint32(COLUMNS // UNIT))  # vector of pixels
+        p = np.int32(max(np.int32(begin_row - np.int32((R - 1) // STRIDE_H)), np.int32(0)))
+        row = np.uint32(p * np.int32(STRIDE_H) - top)  # of pixels
+        i = np.uint32(n * y_at.image + (lane0 + lane) * y_at.lane + np.uint32(p) * y_at.row + first * y_at.step)
+        o = np.uint32(n * x_at.image + (lane0 + lane) * x_at.lane + row * x_at.row + col * x_at.step)
+        for r in range(PENDING):
+            for j in range(SUMS):
+                acc[r, j] = np.float32(0)
+        copy_p, copy_slot, slot = p, np.uint32(0), np.uint32(0)
+        copy_end = np.int32(min(end_row, np.int32(y_at.rows)))
+        for _ in range(AHEAD):
+            if copy_p < copy_end:
+                copy_row(ring, copy_slot, t, y, i, y_at.step, VECTORS, first, y_at.vectors)
+            ptx.cp_async_commit()
+            copy_p, i = np.int32(copy_p + np.int32(1)), np.uint32(i + y_at.row)
+            copy_slot = np.uint32(copy_slot + np.uint32(VECTORS))
+
+        # -- slide over the outputs --
+        while p < copy_end:
+            ptx.cp_async_wait(IN_FLIGHT)
+            shift(acc)
+            read_row(ring, slot, t, VECTORS, y_reg)
+            if copy_p < copy_end:
+                copy_row(ring, copy_slot, t, y, i, y_at.step, VECTORS, first, y_at.vectors)
+            ptx.cp_async_commit()
+            copy_p, i = np.int32(copy_p + np.int32(1)), np.uint32(i + y_at.row)
+            copy_slot = np.uint32(copy_slot + np.uint32(VECTORS)) if copy_slot < LAST_SLOT else np.uint32(0)
+            slot = np.uint32(slot + np.uint32(VECTORS)) if slot < LAST_SLOT else np.uint32(0)
+            multiply(acc, y_reg, w_reg, 0, HALF)  # the compiler does not unroll 7 x 7 taps at once
+            multiply(acc, y_reg, w_reg, HALF, R)
+            for m in range(STRIDE_H):  # the rows that are complete
+                if p >= begin_row and row < x_at.rows:
+                    store_vectors(x, o, x_at.step, X_VECTORS, col, x_at.vectors, acc, m)
+                row = np.uint32(row + np.uint32(1))
+                o = np.uint32(o + x_at.row)
+            p = np.int32(p + np.int32(1))
+        # -- rows below them add nothing --
+        while p < end_row:
+            shift(acc)
+            for m in range(STRIDE_H):
+                if p >= begin_row and row < x_at.rows:
+                    store_vectors(x, o, x_at.step, X_VECTORS, col, x_at.vectors, acc, m)
+                row = np.uint32(row + np.uint32(1))
+                o = np.uint32(o + x_at.row)
+            p = np.int32(p + np.int32(1))
+        item = np.uint32(item + num_parts * block_rows)
+
+
+def best_tiling(problem, format) -> Tiling:
+    """Return the tiling whose taps fit into registers."""
+    taps, words = problem.R * problem.S, 4 // format.itemsize
+    if problem.layout == "NHWC":
+        width = next(n for n in (2 * words, words, 1) if problem.C % n == 0 and taps * n <= 64)
+        return Tiling(width, 1, 4, 3 if taps * width < 40 else 2)
+    unit = next(n for n in (2 * words, words, 1) if problem.W % n == 0 and problem.Q % n == 0)
+    return Tiling(unit, unit, max(4, unit * problem.stride_w), 3 if taps < 20 else 2)
+
+
+def launches(x, w, y, problem, format, tiling=None):
+    """x = the gradient of the images, from filters w and the outputs' gradient y, by the given tiling or the best."""
+    problem.check(x, w, y, supported=SUPPORTED, dtype=format.dtype)
+    tiling = tiling or best_tiling(problem, format)
+    first_row = problem.top // problem.stride_h  # of outputs, after which rows of pixels are complete
+    rows = (problem.H - 1 + problem.top) // problem.stride_h - first_row + 1
+    x_at, y_at = (make_image(problem, name, tiling, format) for name in "xy")
+    strip, grid, block = make_strips(problem, tiling, rows, problem.W, (problem.R - 1) // problem.stride_h)
+    sizes = problem.R, problem.S, problem.stride_h, problem.stride_w
+    first = (problem.left - problem.S + 1) // problem.stride_w  # column of outputs that adds to column 0 of pixels
+    vectors_left = -(-max(0, -first) // tiling.unit)
+    offset = problem.left + vectors_left * tiling.unit * problem.stride_w
+    kernel = specialise_tiling(tiling, format, *sizes, offset)
+    numbers = np.int32(problem.top), np.int32(first_row), np.uint32(vectors_left), bool(problem.flipped)
+    arrays = as_elements(x, format, tiling.width), as_elements(w, format), as_elements(y, format, tiling.width)
+    constants = kernel.py_func.__globals__
+    shared_bytes = constants["TAPS_BYTE"] + constants["BLOCK_TAPS"] * 4
+    return [Launch(kernel, grid, block, (*arrays, x_at, y_at, strip, *numbers), shared_bytes)]
+
+
+@cache
+def specialise_tiling(tiling: Tiling, format, R, S, stride_h, stride_w, offset):
+    """Return the kernel for a tiling, a format, filters of a size, their strides and `OFFSET`."""
+    bounded = cuda.jit(launch_bounds=(256, tiling.blocks))(pipelined_data.py_func)
+    sizes = {"R": R, "S": S, "STRIDE_H": stride_h, "STRIDE_W": stride_w, "OFFSET": offset}
+    vectors = -(-((tiling.columns - 1 + offset) // stride_w + 1) // tiling.unit)
+    block_lanes = LANES if tiling.unit == 1 else 1
+    shape = {"UNIT": tiling.unit, "COLUMNS": tiling.columns, "VECTORS": vectors}
+    shape |= {"CHANNELS": tiling.channels, "TAPS": R * S, "BLOCK_LANES": block_lanes}
+    ahead = rows_ahead(tiling, format, vectors, block_lanes * tiling.channels * R * S * 4)
+    return specialise(bounded, AHEAD=ahead, **sizes, **shape, **vector_constants(format, tiling.width))
