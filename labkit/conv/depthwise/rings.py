@@ -1,4 +1,4 @@
-"""Vectors of several rows ahead, which each thread copies to its own part of shared memory, and reads when it needs them.
+"""Vectors of several rows ahead, which each thread copies to its part of shared memory, and reads when it needs them.
 
 A slot of the ring holds the vectors of a row. Copies are asynchronous: a thread waits for its own copies alone, so no
 barrier is needed. They have 4 or 8 bytes, which L1 keeps for neighbouring threads. Single 16-bit numbers, which have

@@ -10,9 +10,9 @@ memory, since the threads of a warp would read them far apart.
 
 Costs of T = R * S taps, for a strip per image, a stride of 1, whole tiles and no padding:
 
-    VECTORS * H / (P * COLUMNS * CHANNELS) + ceil(N * PQ / (P * COLUMNS) / ROWS) * T / (N * PQ)   global loads per output
-    LANES * CHANNELS * T * 4        bytes of shared memory per block
-    1                               barriers per block
+    VECTORS * H / (P * COLUMNS * CHANNELS)      loads of pixels per output
+    LANES * CHANNELS * T * 4                    bytes of shared memory per block
+    1                                           barriers per block
 
 Limited by memory for few taps, and by multiply-adds in float32 for 7 x 7.
 

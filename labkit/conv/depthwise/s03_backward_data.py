@@ -6,9 +6,9 @@ pixels is under every second tap: the compiler drops the others, since strides a
 
 Costs of T = R * S taps, for a strip per image, a stride of 1, whole tiles and no padding:
 
-    VECTORS * H / (P * COLUMNS * CHANNELS) + ceil(N * PQ / (P * COLUMNS) / ROWS) * T / (N * PQ)   global loads per output
-    LANES * CHANNELS * T * 4        bytes of shared memory per block
-    1                               barriers per block
+    VECTORS * P / (H * COLUMNS * CHANNELS)      loads of the gradient per pixel
+    LANES * CHANNELS * T * 4                    bytes of shared memory per block
+    1                                           barriers per block
 
 Limited by memory for few taps, and by multiply-adds in float32 for 7 x 7.
 

@@ -23,7 +23,7 @@ from labkit import cuda, ptx, specialise
 from labkit.conv.depthwise import DEPTHWISE
 from labkit.conv.depthwise.rings import copy_row, read_row
 from labkit.conv.depthwise.taps import load_taps
-from labkit.conv.depthwise.tiling import LANES, THREADS, Tiling, make_image, make_strips, rows_ahead
+from labkit.conv.depthwise.tiling import LANES, THREADS, Tiling, best_ring_tiling, make_image, make_strips, rows_ahead
 from labkit.conv.depthwise.vectors import (
     as_elements,
     store_vectors,
@@ -150,20 +150,10 @@ def pipelined_data(x, w, y, x_at, y_at, strip, top, first_row, vectors_left, fli
         item = np.uint32(item + num_parts * block_rows)
 
 
-def best_tiling(problem, format) -> Tiling:
-    """Return the tiling whose taps fit into registers."""
-    taps, words = problem.R * problem.S, 4 // format.itemsize
-    if problem.layout == "NHWC":
-        width = next(n for n in (2 * words, words, 1) if problem.C % n == 0 and taps * n <= 64)
-        return Tiling(width, 1, 4, 3 if taps * width < 40 else 2)
-    unit = next(n for n in (2 * words, words, 1) if problem.W % n == 0 and problem.Q % n == 0)
-    return Tiling(unit, unit, max(4, unit * problem.stride_w), 3 if taps < 20 else 2)
-
-
 def launches(x, w, y, problem, format, tiling=None):
     """x = the gradient of the images, from filters w and the outputs' gradient y, by the given tiling or the best."""
     problem.check(x, w, y, supported=SUPPORTED, dtype=format.dtype)
-    tiling = tiling or best_tiling(problem, format)
+    tiling = tiling or best_ring_tiling(problem, format)
     first_row = problem.top // problem.stride_h  # of outputs, after which rows of pixels are complete
     rows = (problem.H - 1 + problem.top) // problem.stride_h - first_row + 1
     x_at, y_at = (make_image(problem, name, tiling, format) for name in "xy")

@@ -23,7 +23,7 @@ from labkit import cuda, ptx, specialise
 from labkit.conv.depthwise import DEPTHWISE
 from labkit.conv.depthwise.partial_sums import sum_parts
 from labkit.conv.depthwise.rings import copy_row, read_row
-from labkit.conv.depthwise.tiling import THREADS, Tiling, make_image, make_strips, rows_ahead
+from labkit.conv.depthwise.tiling import THREADS, Tiling, best_ring_tiling, make_image, make_strips, rows_ahead
 from labkit.conv.depthwise.vectors import as_elements, vector_constants
 from labkit.conv.problem import BackwardFilter
 from labkit.ladder import Launch
@@ -165,20 +165,10 @@ def pipelined_filter(x, y, parts, x_at, y_at, strip, top, left, flipped):
                 parts[part, turned, np.uint32((lane0 + lane) * np.uint32(CHANNELS) + np.uint32(v))] = acc[tap, v]
 
 
-def best_tiling(problem, format) -> Tiling:
-    """Return the tiling whose sums fit into registers."""
-    taps, words = problem.R * problem.S, 4 // format.itemsize
-    if problem.layout == "NHWC":
-        width = next(n for n in (2 * words, words, 1) if problem.C % n == 0 and taps * n <= 64)
-        return Tiling(width, 1, 4, 2)
-    unit = next(n for n in (2 * words, words, 1) if problem.W % n == 0 and problem.Q % n == 0)
-    return Tiling(unit, unit, max(4, unit), 3 if taps < 20 else 2)
-
-
 def launches(x, w, y, problem, format, workspace, tiling=None):
     """w = the gradient of the filters, from images x and the outputs' gradient y, by the given tiling or the best."""
     problem.check(x, w, y, supported=SUPPORTED, dtype=format.dtype)
-    tiling = tiling or best_tiling(problem, format)
+    tiling = tiling or best_ring_tiling(problem, format)
     vectors_left = -(-problem.left // tiling.unit)
     x_at, y_at = (make_image(problem, name, tiling, format) for name in "xy")
     halo = -(-problem.R // problem.stride_h) - 1

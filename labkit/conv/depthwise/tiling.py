@@ -129,9 +129,10 @@ def best_tiling(problem: Convolution) -> Tiling:
     taps = max_taps(problem)
     if problem.layout == "NCHW":
         return tiling_of_columns(problem, OF_COLUMNS)
-    widths = {9: (4, 2, 1) if problem.flops // (2 * problem.R * problem.S) >= MANY else (2, 1), 25: (2, 1), 49: (1,)}
+    is_wide = problem.N * problem.K * problem.P * problem.Q >= MANY and problem.stride_w == 1
+    widths = {9: (4, 2, 1) if is_wide else (2, 1), 25: (2, 1), 49: (1,)}
     width = next(width for width in widths[taps] if problem.C % width == 0)
-    columns = 8 if taps == 49 else 4
+    columns = 7 if taps == 49 and problem.stride_w == 1 else 4
     return Tiling(width, 1, columns, 3 if taps * width < 20 else 2)
 
 
@@ -161,3 +162,21 @@ def tiling_of_columns(problem: Convolution, table) -> Tiling:
     if problem.stride_w > 1:  # more pixels in registers
         columns = unit * problem.stride_w if problem.result == "x" else min(columns, 4)
     return Tiling(unit, unit, columns, blocks)
+
+
+def best_ring_tiling(problem: Convolution, format: Format) -> Tiling:
+    """Return the tiling for vectors of at most two words, which are copied asynchronously."""
+    taps, words = max_taps(problem), 4 // format.itemsize
+    is_filter, outputs = problem.result == "w", problem.N * problem.K * problem.P * problem.Q
+    if problem.layout == "NHWC":
+        if problem.C % 2:
+            return Tiling(1, 1, 4, 2)
+        if taps > 9:
+            return Tiling(2, 1, 4, 2 if taps == 25 else 1)
+        is_wide = outputs >= MANY and words == 2 and problem.C % 4 == 0
+        return Tiling(4, 1, 2 if is_filter else 4, 2) if is_wide else Tiling(2, 1, 4, 3 if is_filter else 4)
+    unit = next(unit for unit in (2 * words, 2, 1) if problem.W % unit == 0 and problem.Q % unit == 0)
+    columns = {9: 8, 25: 4, 49: 4}[taps] if problem.Q >= 28 else max(unit, 2 if is_filter else 1)
+    if problem.stride_w > 1:
+        columns = unit * problem.stride_w if problem.result == "x" else max(unit, min(columns, 4))
+    return Tiling(unit, unit, columns, {9: 3, 25: 3, 49: 2}[taps])
