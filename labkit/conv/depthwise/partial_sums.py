@@ -1,5 +1,7 @@
 """Second launch of a gradient of filters: it adds the parts in a fixed order, so every run gives the same bits."""
 
+from functools import cache
+
 import numpy as np
 
 from labkit import cuda, ptx, specialise
@@ -31,7 +33,13 @@ def add_parts(parts, out, channels):
 
 def sum_parts(parts, out, format: Format) -> Launch:
     """Return the launch of out = the sum of `parts` along their first axis, in a format, with taps last."""
-    element = np.float32 if format.itemsize == 4 else np.uint16
-    kernel = specialise(add_parts, ELEMENT=element, FORMAT=format.number)
     _, taps, channels = parts.shape
-    return Launch(kernel, (-(-channels // LANES), taps), (LANES, ROWS), (parts, out, np.uint32(channels)))
+    grid = -(-channels // LANES), taps
+    return Launch(specialise_format(format), grid, (LANES, ROWS), (parts, out, np.uint32(channels)))
+
+
+@cache
+def specialise_format(format: Format):
+    """Return the kernel for a format of the result."""
+    element = np.float32 if format.itemsize == 4 else np.uint16
+    return specialise(add_parts, ELEMENT=element, FORMAT=format.number)

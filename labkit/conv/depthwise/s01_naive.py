@@ -13,6 +13,8 @@ Limited by loads and by the instructions that find their addresses: each pixel i
 for each output. `s02_strips` keeps both in registers.
 """
 
+from functools import cache
+
 import numpy as np
 
 from labkit import cuda, ptx, specialise
@@ -61,7 +63,13 @@ def launches(x, w, y, problem, format):
     check_counts({"all pixels": problem.N * problem.C * problem.H * problem.W, "all outputs": outputs})
     names = "C H W K R S P Q stride_h stride_w top left dilation_h dilation_w".split()
     sizes = (np.uint32(getattr(problem, name)) for name in names)
-    element = np.float32 if format.itemsize == 4 else np.uint16
-    kernel = specialise(naive, CHANNELS_LAST=problem.layout == "NHWC", ELEMENT=element, FORMAT=format.number)
     arrays = (as_elements(X, format) for X in (x, w, y))
+    kernel = specialise_layout(problem.layout == "NHWC", format)
     return [Launch(kernel, -(-outputs // THREADS), THREADS, (*arrays, *sizes, problem.flipped))]
+
+
+@cache
+def specialise_layout(channels_last: bool, format):
+    """Return the kernel for a layout and a format."""
+    element = np.float32 if format.itemsize == 4 else np.uint16
+    return specialise(naive, CHANNELS_LAST=channels_last, ELEMENT=element, FORMAT=format.number)
