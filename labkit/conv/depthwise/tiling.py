@@ -151,7 +151,7 @@ def best_filter_tiling(problem: Convolution) -> Tiling:
 
 def max_taps(problem: Convolution) -> int:
     """Return the taps of the smallest square filter of 3, 5 or 7 rows with as many taps."""
-    return next(taps for taps in (9, 25, 49) if problem.R * problem.S <= taps)
+    return next(taps for taps in (9, 25, 49) if taps >= problem.R * problem.S)
 
 
 def tiling_of_columns(problem: Convolution, table) -> Tiling:
