@@ -38,4 +38,5 @@ BENCHED = tuple(sizes for layout in ("NCHW", "NHWC") for sizes in padded(64, LAY
 COMPARED = BENCHED[2]  # the problem by which steps are compared
 ROOFLINE_PROBLEM = padded(2, [(32, 28, 3, 1)], "NHWC")[0]  # simulated for the roofline
 RECORD = "conv_depthwise"  # of timings, in labkit/results
+ALGORITHMS = "naive", "strips", "backward_data", "backward_filter"  # steps that `conv.forward` and others may choose
 DEPTHWISE = {"group_channels": (1,), "group_filters": (1,)}  # fields of problems with a filter per channel

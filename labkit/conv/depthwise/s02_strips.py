@@ -8,11 +8,11 @@ row is on its way while the thread multiplies.
 Neighbouring threads have neighbouring channels, or tiles of one row. A block loads the taps of its channels into shared
 memory, since the threads of a warp would read them far apart.
 
-Costs of T = R * S taps, for a strip per image, a stride of 1, whole tiles and no padding:
+Costs of T = R * S taps in NHWC, for a strip per image, a stride of 1, whole tiles and no padding:
 
-    VECTORS * H / (P * COLUMNS * CHANNELS)      loads of pixels per output
-    LANES * CHANNELS * T * 4                    bytes of shared memory per block
-    1                                           barriers per block
+    VECTORS * H / (P * COLUMNS * CHANNELS)          loads of x per element of y
+    LANES * CHANNELS * T * 4                        bytes of shared memory per block
+    1                                               barriers per block
 
 Limited by memory for few taps, and by multiply-adds in float32 for 7 x 7.
 

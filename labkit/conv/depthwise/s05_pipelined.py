@@ -4,11 +4,11 @@
 about a microsecond. Registers would not hold more. Each thread has a ring of four rows in shared memory instead, which
 asynchronous copies fill; it waits for its own copies alone. A copy also writes the zeros around the image.
 
-Costs of T = R * S taps, for a strip per image, a stride of 1, whole tiles and no padding:
+Costs of T = R * S taps in NHWC, for a strip per image, a stride of 1, whole tiles and no padding:
 
-    VECTORS * H / (P * COLUMNS * CHANNELS)                      loads of pixels per output
-    (AHEAD + 1) * VECTORS * WORDS * THREADS * 4 + BLOCK_TAPS * 4    bytes of shared memory per block
-    1                                                           barriers per block
+    VECTORS * H / (P * COLUMNS * CHANNELS)                              loads of x per element of y
+    (AHEAD + 1) * VECTORS * WORDS * THREADS * 4 + BLOCK_TAPS * 4        bytes of shared memory per block
+    1                                                                   barriers per block
 
 Limited by memory for few taps, and by multiply-adds in float32 for 7 x 7.
 

@@ -4,11 +4,11 @@ As in `s03_pipelined`, with images and outputs exchanged: a tile has columns of 
 pixels under a row of outputs. With a stride of 2, two rows are complete after each row of outputs, and a column of
 pixels is under every second tap: the compiler drops the others, since strides are constants.
 
-Costs of T = R * S taps, for a strip per image, a stride of 1, whole tiles and no padding:
+Costs of T = R * S taps in NHWC, for a strip per image, a stride of 1, whole tiles and no padding:
 
-    VECTORS * P / (H * COLUMNS * CHANNELS)                      loads of the gradient per pixel
-    (AHEAD + 1) * VECTORS * WORDS * THREADS * 4 + BLOCK_TAPS * 4    bytes of shared memory per block
-    1                                                           barriers per block
+    (VECTORS * W / COLUMNS - 2 * (S - 1)) * P / (H * W * CHANNELS)      loads of y per element of x
+    (AHEAD + 1) * VECTORS * WORDS * THREADS * 4 + BLOCK_TAPS * 4        bytes of shared memory per block
+    1                                                                   barriers per block
 
 Limited by memory for few taps, and by multiply-adds in float32 for 7 x 7.
 

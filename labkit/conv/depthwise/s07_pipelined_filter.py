@@ -4,11 +4,12 @@ A row of pixels is multiplied with the R rows of the outputs' gradient that it i
 registers with the sums of all taps. Threads of a block with the same channels add their sums in pairs. A second launch
 adds the sums of the blocks in a fixed order: every run gives the same bits.
 
-Costs of T = R * S taps, for a strip per image, a stride of 1, whole tiles and no padding:
+Costs of T = R * S taps in NHWC, for a strip per image, a stride of 1, whole tiles and no padding:
 
-    (VECTORS * H / P + COLUMNS) / (COLUMNS * CHANNELS)      global loads per output
-    ceil(ROWS / 2) * LANES * CHANNELS * T * 4               bytes of shared memory per block
-    2 * ceil(log2(ROWS))                                    barriers per block
+    VECTORS * H / (P * COLUMNS * CHANNELS)                              loads of x per element of y
+    1 / CHANNELS                                                        loads of y per element of y
+    (AHEAD + 1) * (VECTORS + Y_VECTORS) * WORDS * THREADS * 4           bytes of shared memory per block
+    1 + 2 * ceil(log2(ROWS))                                            barriers per block
 
 Limited by memory for few taps, and by multiply-adds in float32 for 7 x 7.
 
