@@ -43,7 +43,6 @@ WIDTH, UNIT, COLUMNS = 4, 1, 4  # numbers of a vector, those of them that are co
 OFFSET = 0  # columns loaded before those under the taps, for aligned vectors
 CHANNELS = WIDTH // UNIT  # of a thread
 TAPS, ROWS = R * S, -(-R // STRIDE_H)  # of a filter; rows of outputs over a row of pixels
-HALF = ROWS // 2
 OUTPUTS = COLUMNS * CHANNELS
 VECTORS, Y_VECTORS = 6, COLUMNS // UNIT  # of a row of pixels and of outputs
 ELEMENT, WORDS = np.float32, 4
@@ -51,16 +50,15 @@ RAW, VALUES, Y_RAW = VECTORS * WORDS, VECTORS * WIDTH, Y_VECTORS * WORDS
 
 
 @cuda.jit(device=True)
-def multiply(acc, x_reg, y_reg, e, begin, end):
-    """Add the products of row e of the new rows of pixels with rows of the gradient."""
-    for k in range(begin, end):
-        r = e + k * STRIDE_H
-        if r < R:
-            for s in range(S):
-                for j in range(COLUMNS):
-                    for v in range(CHANNELS):
-                        pixel = x_reg[(OFFSET + j * STRIDE_W + s) * CHANNELS + v]
-                        acc[r * S + s, v] += pixel * y_reg[k, j * CHANNELS + v]
+def multiply(acc, x_reg, y_reg, e, k):
+    """Add the products of row e of the new rows of pixels with row k of the gradient."""
+    r = e + k * STRIDE_H
+    if r < R:
+        for s in range(S):
+            for j in range(COLUMNS):
+                for v in range(CHANNELS):
+                    pixel = x_reg[(OFFSET + j * STRIDE_W + s) * CHANNELS + v]
+                    acc[r * S + s, v] += pixel * y_reg[k, j * CHANNELS + v]
 
 
 @cuda.jit
@@ -89,8 +87,9 @@ def backward_filter(x, y, parts, x_at, y_at, strip, top, left, flipped):
         column = fast_divide(item, strip.tiles)
         tile = np.uint32(item - column * strip.tiles.value)
         n = fast_divide(column, strip.strips)
-        p = np.int32(np.uint32(column - n * strip.strips.value) * strip.strip_rows)
-        end_row = np.int32(min(np.int32(y_at.rows), np.int32(p + strip.strip_rows)))
+        begin_row = np.int32(np.uint32(column - n * strip.strips.value) * strip.strip_rows)
+        end_row = np.int32(min(np.int32(y_at.rows), np.int32(begin_row + strip.strip_rows)))
+        num_rows, p = np.uint32(end_row - begin_row), begin_row
         first = np.uint32(tile * np.uint32(COLUMNS * STRIDE_W // UNIT) - left)  # vector of pixels
         q = np.uint32(tile * np.uint32(COLUMNS // UNIT))  # vector of outputs
         row = np.uint32(p * np.int32(STRIDE_H) - top)
@@ -110,6 +109,7 @@ def backward_filter(x, y, parts, x_at, y_at, strip, top, left, flipped):
             unpack_vectors(y_raw, Y_RAW, y_new)
             for j in range(OUTPUTS):
                 y_reg[0, j] = y_new[j]
+            last = np.int32(p - begin_row)  # row of the strip that is new
             p = np.int32(p + np.int32(1))
             o = np.uint32(o + y_at.row)
             load_vectors(y, o, y_at.step, Y_VECTORS, q, y_at.vectors if p < end_row else np.uint32(0), y_raw)
@@ -120,8 +120,13 @@ def backward_filter(x, y, parts, x_at, y_at, strip, top, left, flipped):
                 i = np.uint32(i + x_at.row)
                 load_vectors(x, i, x_at.step, VECTORS, first, x_at.vectors if row < x_at.rows else np.uint32(0), x_raw)
                 if is_inside:
-                    multiply(acc, x_reg, y_reg, e, 0, HALF)  # the compiler does not unroll 7 x 7 taps at once
-                    multiply(acc, x_reg, y_reg, e, HALF, ROWS)
+                    if R <= 3 or (last >= ROWS - 1 and np.uint32(last) < num_rows):
+                        for k in range(ROWS):
+                            multiply(acc, x_reg, y_reg, e, k)
+                    else:
+                        for k in range(ROWS):
+                            if np.uint32(last - np.int32(k)) < num_rows:  # of the strip, else zeros
+                                multiply(acc, x_reg, y_reg, e, k)
         item = np.uint32(item + num_parts * block_rows)
 
     # -- sum of the block, in pairs of threads --
@@ -153,8 +158,8 @@ def launches(x, w, y, problem, format, workspace, tiling=None):
     tiling = tiling or best_filter_tiling(problem)
     vectors_left = -(-problem.left // tiling.unit)
     x_at, y_at = (make_image(problem, name, tiling, format) for name in "xy")
-    halo = -(-problem.R // problem.stride_h) - 1
-    strip, grid, block = make_strips(problem, tiling, problem.P, problem.Q, halo, waves=1)
+    halo = -(-problem.R // problem.stride_h) - 1  # rows of zeros, whose products are left out for larger filters
+    strip, grid, block = make_strips(problem, tiling, problem.P, problem.Q, halo // 2, waves=1)
     sizes = problem.R, problem.S, problem.stride_h, problem.stride_w
     kernel = specialise_tiling(tiling, format, *sizes, vectors_left * tiling.unit - problem.left)
     numbers = np.int32(problem.top), np.uint32(vectors_left), bool(problem.flipped)
