@@ -188,6 +188,12 @@ class Convolution(ladder.Problem):
         return output_size(self.W, self.S, self.stride_w, self.left, self.right, self.dilation_w)
 
     @property
+    def dilated_stride(self) -> int:
+        """Largest stride along an axis with dilation; 1 if no such axis has a stride."""
+        axes = (self.stride_h, self.dilation_h), (self.stride_w, self.dilation_w)
+        return max((stride for stride, dilation in axes if dilation > 1), default=1)
+
+    @property
     def group_channels(self) -> int:
         """Channels of a group, and of a filter."""
         return self.C // self.groups

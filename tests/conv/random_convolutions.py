@@ -19,6 +19,9 @@ def convolutions(draw, kind, takes=None, large=LARGE):
     most = draw(st.sampled_from(sorted(large)).map(lambda name: {name: large[name]}))
     counts = SMALL | ({"groups": most.get("C", FEW)} if "group_channels" in takes else {})
     one = {name: value(name, st.integers(1, count)) for name, count in counts.items()}
+    for along in "hw" if "dilated_stride" in takes else "":
+        if one[f"stride_{along}"] > 1:
+            one[f"dilation_{along}"] = 1
     for name, of_group in OF_GROUP.items():
         in_group = value(of_group, st.integers(1, most.get(name, FEW)))
         one[name] = value(name, st.just(in_group * one["groups"]))

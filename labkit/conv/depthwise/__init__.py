@@ -39,4 +39,7 @@ COMPARED = BENCHED[2]  # the problem by which steps are compared
 ROOFLINE_PROBLEM = padded(2, [(32, 28, 3, 1)], "NHWC")[0]  # simulated for the roofline
 RECORD = "conv_depthwise"  # of timings, in labkit/results
 ALGORITHMS = "naive", "strips", "backward_data", "backward_filter"  # steps that `conv.forward` and others may choose
-DEPTHWISE = {"group_channels": (1,), "group_filters": (1,)}  # fields of problems with a filter per channel
+SIZES, STRIDES = tuple(range(1, 8)), (1, 2)  # that registers hold: of filters; of outputs
+# fields of problems that steps take: a filter per channel, and no dilation along an axis with a stride
+DEPTHWISE = {"group_channels": (1,), "group_filters": (1,), "R": SIZES, "S": SIZES, "dilated_stride": (1,)}
+DEPTHWISE |= {"stride_h": STRIDES, "stride_w": STRIDES}

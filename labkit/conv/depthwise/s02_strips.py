@@ -25,6 +25,7 @@ import numpy as np
 
 from labkit import cuda, specialise
 from labkit.conv.depthwise import DEPTHWISE
+from labkit.conv.depthwise.phases import Phase, phases
 from labkit.conv.depthwise.taps import load_taps
 from labkit.conv.depthwise.tiling import Tiling, best_tiling, make_image, make_strips
 from labkit.conv.depthwise.vectors import (
@@ -37,9 +38,7 @@ from labkit.conv.depthwise.vectors import (
 from labkit.ladder import Launch
 from labkit.parts.division import fast_divide
 
-SIZES, STRIDES = tuple(range(1, 8)), (1, 2)  # of filters, for registers
-SUPPORTED = {"result": ("y",), **DEPTHWISE, "R": SIZES, "S": SIZES, "stride_h": STRIDES, "stride_w": STRIDES}
-SUPPORTED |= {"dilation_h": (1,), "dilation_w": (1,)}
+SUPPORTED = {"result": ("y",), **DEPTHWISE}
 R, S, STRIDE_H, STRIDE_W = 3, 3, 1, 1
 WIDTH, UNIT, COLUMNS = 4, 1, 4  # numbers of a vector, those of them that are columns, columns of outputs of a tile
 OFFSET = 0  # columns loaded before those under the taps, for aligned vectors
@@ -101,8 +100,10 @@ def strips(x, w, y, x_at, y_at, strip, top, left, inside_begin, inside_end, flip
         q = np.uint32(tile * np.uint32(COLUMNS // UNIT))  # vector of outputs
         p = np.int32(max(np.int32(begin_row - np.int32(PENDING - 1)), inside_begin))
         row = np.uint32(p * np.int32(STRIDE_H) + np.int32(R - STRIDE_H) - top)
-        i = np.uint32(n * x_at.image + (lane0 + lane) * x_at.lane + row * x_at.row + first * x_at.step)
-        o = np.uint32(n * y_at.image + (lane0 + lane) * y_at.lane + np.uint32(p) * y_at.row + q * y_at.step)
+        i = np.uint32(x_at.begin + n * x_at.image + (lane0 + lane) * x_at.lane + row * x_at.row + first * x_at.step)
+        o = np.uint32(
+            y_at.begin + n * y_at.image + (lane0 + lane) * y_at.lane + np.uint32(p) * y_at.row + q * y_at.step
+        )
         for k in range(PENDING):
             for j in range(SUMS):
                 acc[k, j] = np.float32(0)
@@ -133,21 +134,26 @@ def strips(x, w, y, x_at, y_at, strip, top, left, inside_begin, inside_end, flip
 
 
 def launches(x, w, y, problem, format, tiling=None):
-    """y = x * w, each channel with its own filter, by the given tiling or the best."""
+    """y = x * w, each channel with its own filter, by the given tiling or the best: a launch per phase."""
     problem.check(x, w, y, supported=SUPPORTED, dtype=format.dtype)
     tiling = tiling or best_tiling(problem)
-    vectors_left = -(-problem.left // tiling.unit)
-    halo = -(-problem.R // problem.stride_h) - 1
-    x_at, y_at = (make_image(problem, name, tiling, format) for name in "xy")
-    strip, grid, block = make_strips(problem, tiling, problem.P, problem.Q, halo)
-    sizes = problem.R, problem.S, problem.stride_h, problem.stride_w
-    kernel = specialise_tiling(tiling, format, *sizes, vectors_left * tiling.unit - problem.left)
-    below = problem.R - problem.top  # rows of pixels from the first under an output to the first below its last tap
-    inside = -((below - 1) // problem.stride_h), -((below - problem.stride_h - problem.H) // problem.stride_h)
-    numbers = np.int32(problem.top), np.uint32(vectors_left), *map(np.int32, inside), bool(problem.flipped)
     arrays = as_elements(x, format, tiling.width), as_elements(w, format), as_elements(y, format, tiling.width)
-    shared_bytes = block[0] * tiling.channels * problem.R * problem.S * 4
-    return [Launch(kernel, grid, block, (*arrays, x_at, y_at, strip, *numbers), shared_bytes)]
+    return [launch_phase(arrays, problem, format, tiling, phase) for phase in phases(problem, "y")]
+
+
+def launch_phase(arrays, problem, format, tiling: Tiling, phase: Phase) -> Launch:
+    """Return the launch of a convolution without dilation, which is the whole one or a part of it."""
+    R, stride_h, rows, columns = problem.R, problem.stride_h, phase.rows, phase.columns
+    vectors_left = -(-columns.zeros // tiling.unit)
+    x_at, y_at = (make_image(problem, name, tiling, format, phase) for name in "xy")
+    strip, grid, block = make_strips(problem, tiling, rows.outputs, columns.outputs, -(-R // stride_h) - 1)
+    sizes = R, problem.S, stride_h, problem.stride_w
+    kernel = specialise_tiling(tiling, format, *sizes, vectors_left * tiling.unit - columns.zeros)
+    below = R - rows.zeros  # rows of pixels from the first under an output to the first below its last tap
+    inside = -((below - 1) // stride_h), -((below - stride_h - rows.pixels) // stride_h)
+    numbers = np.int32(rows.zeros), np.uint32(vectors_left), *map(np.int32, inside), bool(problem.flipped)
+    shared_bytes = block[0] * tiling.channels * R * problem.S * 4
+    return Launch(kernel, grid, block, (*arrays, x_at, y_at, strip, *numbers), shared_bytes)
 
 
 @cache

@@ -21,6 +21,7 @@ import numpy as np
 
 from labkit import cuda, specialise
 from labkit.conv.depthwise import DEPTHWISE
+from labkit.conv.depthwise.phases import Phase, phases
 from labkit.conv.depthwise.taps import load_taps
 from labkit.conv.depthwise.tiling import Tiling, best_tiling, make_image, make_strips
 from labkit.conv.depthwise.vectors import (
@@ -35,9 +36,7 @@ from labkit.ladder import Launch
 from labkit.parts.division import fast_divide
 
 PROBLEM = BackwardData
-SIZES, STRIDES = tuple(range(1, 8)), (1, 2)  # of filters, for registers
-SUPPORTED = {"result": ("x",), **DEPTHWISE, "R": SIZES, "S": SIZES, "stride_h": STRIDES, "stride_w": STRIDES}
-SUPPORTED |= {"dilation_h": (1,), "dilation_w": (1,)}
+SUPPORTED = {"result": ("x",), **DEPTHWISE}
 R, S, STRIDE_H, STRIDE_W = 3, 3, 1, 1
 WIDTH, UNIT, COLUMNS = 4, 1, 4  # numbers of a vector, those of them that are columns, columns of pixels of a tile
 OFFSET = 2  # of a tile's first pixel from the output under its tap 0, the first loaded one being at 0, in pixels
@@ -98,8 +97,10 @@ def backward_data(x, w, y, x_at, y_at, strip, top, first_row, vectors_left, flip
         col = np.uint32(tile * np.uint32(COLUMNS // UNIT))  # vector of pixels
         p = np.int32(max(np.int32(begin_row - np.int32((R - 1) // STRIDE_H)), np.int32(0)))
         row = np.uint32(p * np.int32(STRIDE_H) - top)  # of pixels
-        i = np.uint32(n * y_at.image + (lane0 + lane) * y_at.lane + np.uint32(p) * y_at.row + first * y_at.step)
-        o = np.uint32(n * x_at.image + (lane0 + lane) * x_at.lane + row * x_at.row + col * x_at.step)
+        i = np.uint32(
+            y_at.begin + n * y_at.image + (lane0 + lane) * y_at.lane + np.uint32(p) * y_at.row + first * y_at.step
+        )
+        o = np.uint32(x_at.begin + n * x_at.image + (lane0 + lane) * x_at.lane + row * x_at.row + col * x_at.step)
         for r in range(PENDING):
             for j in range(SUMS):
                 acc[r, j] = np.float32(0)
@@ -133,22 +134,30 @@ def backward_data(x, w, y, x_at, y_at, strip, top, first_row, vectors_left, flip
 
 
 def launches(x, w, y, problem, format, tiling=None):
-    """x = the gradient of the images, from filters w and the outputs' gradient y, by the given tiling or the best."""
+    """x = the gradient of the images, from filters w and the outputs' gradient y: a launch per phase.
+
+    It is computed by the given tiling or the best.
+    """
     problem.check(x, w, y, supported=SUPPORTED, dtype=format.dtype)
     tiling = tiling or best_tiling(problem)
-    first_row = problem.top // problem.stride_h  # of outputs, after which rows of pixels are complete
-    rows = (problem.H - 1 + problem.top) // problem.stride_h - first_row + 1
-    x_at, y_at = (make_image(problem, name, tiling, format) for name in "xy")
-    strip, grid, block = make_strips(problem, tiling, rows, problem.W, (problem.R - 1) // problem.stride_h)
-    sizes = problem.R, problem.S, problem.stride_h, problem.stride_w
-    first = (problem.left - problem.S + 1) // problem.stride_w  # column of outputs that adds to column 0 of pixels
-    vectors_left = -(-max(0, -first) // tiling.unit)
-    offset = problem.left + vectors_left * tiling.unit * problem.stride_w
-    kernel = specialise_tiling(tiling, format, *sizes, offset)
-    numbers = np.int32(problem.top), np.int32(first_row), np.uint32(vectors_left), bool(problem.flipped)
     arrays = as_elements(x, format, tiling.width), as_elements(w, format), as_elements(y, format, tiling.width)
+    return [launch_phase(arrays, problem, format, tiling, phase) for phase in phases(problem, "x")]
+
+
+def launch_phase(arrays, problem, format, tiling: Tiling, phase: Phase) -> Launch:
+    """Return the launch for a convolution without dilation, which is the whole one or a part of it."""
+    rows, columns, stride_h, stride_w = phase.rows, phase.columns, problem.stride_h, problem.stride_w
+    first_row = rows.zeros // stride_h  # of outputs, after which rows of pixels are complete
+    count = (rows.pixels - 1 + rows.zeros) // stride_h - first_row + 1
+    x_at, y_at = (make_image(problem, name, tiling, format, phase) for name in "xy")
+    strip, grid, block = make_strips(problem, tiling, count, columns.pixels, (problem.R - 1) // stride_h)
+    first = (columns.zeros - problem.S + 1) // stride_w  # column of outputs that adds to column 0 of pixels
+    vectors_left = -(-max(0, -first) // tiling.unit)
+    offset = columns.zeros + vectors_left * tiling.unit * stride_w
+    kernel = specialise_tiling(tiling, format, problem.R, problem.S, stride_h, stride_w, offset)
+    numbers = np.int32(rows.zeros), np.int32(first_row), np.uint32(vectors_left), bool(problem.flipped)
     shared_bytes = block[0] * tiling.channels * problem.R * problem.S * 4
-    return [Launch(kernel, grid, block, (*arrays, x_at, y_at, strip, *numbers), shared_bytes)]
+    return Launch(kernel, grid, block, (*arrays, x_at, y_at, strip, *numbers), shared_bytes)
 
 
 @cache

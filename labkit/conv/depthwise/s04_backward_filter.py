@@ -17,12 +17,15 @@ Parts: `fast_divide` of `labkit.parts.division`; `load_vectors` and the like of 
 """
 
 from functools import cache
+from itertools import accumulate
 
 import numpy as np
 
 from labkit import cuda, specialise
+from labkit.arrays.views import slice_rows
 from labkit.conv.depthwise import DEPTHWISE
 from labkit.conv.depthwise.partial_sums import sum_parts
+from labkit.conv.depthwise.phases import phases
 from labkit.conv.depthwise.tiling import Tiling, best_filter_tiling, make_image, make_strips
 from labkit.conv.depthwise.vectors import (
     as_elements,
@@ -35,9 +38,7 @@ from labkit.ladder import Launch
 from labkit.parts.division import fast_divide
 
 PROBLEM = BackwardFilter
-SIZES, STRIDES = tuple(range(1, 8)), (1, 2)  # of filters, for registers
-SUPPORTED = {"result": ("w",), **DEPTHWISE, "R": SIZES, "S": SIZES, "stride_h": STRIDES, "stride_w": STRIDES}
-SUPPORTED |= {"dilation_h": (1,), "dilation_w": (1,)}
+SUPPORTED = {"result": ("w",), **DEPTHWISE}
 R, S, STRIDE_H, STRIDE_W = 3, 3, 1, 1
 WIDTH, UNIT, COLUMNS = 4, 1, 4  # numbers of a vector, those of them that are columns, columns of outputs of a tile
 OFFSET = 0  # columns loaded before those under the taps, for aligned vectors
@@ -93,8 +94,10 @@ def backward_filter(x, y, parts, x_at, y_at, strip, top, left, flipped):
         first = np.uint32(tile * np.uint32(COLUMNS * STRIDE_W // UNIT) - left)  # vector of pixels
         q = np.uint32(tile * np.uint32(COLUMNS // UNIT))  # vector of outputs
         row = np.uint32(p * np.int32(STRIDE_H) - top)
-        i = np.uint32(n * x_at.image + (lane0 + lane) * x_at.lane + row * x_at.row + first * x_at.step)
-        o = np.uint32(n * y_at.image + (lane0 + lane) * y_at.lane + np.uint32(p) * y_at.row + q * y_at.step)
+        i = np.uint32(x_at.begin + n * x_at.image + (lane0 + lane) * x_at.lane + row * x_at.row + first * x_at.step)
+        o = np.uint32(
+            y_at.begin + n * y_at.image + (lane0 + lane) * y_at.lane + np.uint32(p) * y_at.row + q * y_at.step
+        )
         for k in range(ROWS):
             for j in range(OUTPUTS):
                 y_reg[k, j] = np.float32(0)
@@ -153,22 +156,31 @@ def backward_filter(x, y, parts, x_at, y_at, strip, top, left, flipped):
 
 
 def launches(x, w, y, problem, format, workspace, tiling=None):
-    """w = the gradient of the filters, from images x and the outputs' gradient y, by the given tiling or the best."""
+    """w = the gradient of the filters, from images x and the outputs' gradient y: a launch per phase, and a sum.
+
+    It is computed by the given tiling or the best.
+    """
     problem.check(x, w, y, supported=SUPPORTED, dtype=format.dtype)
-    tiling = tiling or best_filter_tiling(problem)
-    vectors_left = -(-problem.left // tiling.unit)
-    x_at, y_at = (make_image(problem, name, tiling, format) for name in "xy")
+    tiling, taps = tiling or best_filter_tiling(problem), problem.R * problem.S
     halo = -(-problem.R // problem.stride_h) - 1  # rows of zeros, whose products are left out for larger filters
-    strip, grid, block = make_strips(problem, tiling, problem.P, problem.Q, halo // 2, waves=1)
-    sizes = problem.R, problem.S, problem.stride_h, problem.stride_w
-    kernel = specialise_tiling(tiling, format, *sizes, vectors_left * tiling.unit - problem.left)
-    numbers = np.int32(problem.top), np.uint32(vectors_left), bool(problem.flipped)
-    taps = problem.R * problem.S
-    parts = workspace.array("parts", (grid // int(strip.chunks.value), taps, problem.C), np.float32)
-    arrays = as_elements(x, format, tiling.width), as_elements(y, format, tiling.width), parts
-    shared_bytes = -(-block[1] // 2) * block[0] * tiling.channels * taps * 4
-    first = Launch(kernel, grid, block, (*arrays, x_at, y_at, strip, *numbers), shared_bytes)
-    return [first, sum_parts(parts, as_elements(w, format), format)]
+    divided = [
+        (phase, *make_strips(problem, tiling, phase.rows.outputs, phase.columns.outputs, halo // 2, waves=1))
+        for phase in phases(problem, "y")
+    ]
+    counts = [grid // int(strip.chunks.value) for _, strip, grid, _ in divided]
+    parts = workspace.array("parts", (sum(counts), taps, problem.C), np.float32)
+    arrays = as_elements(x, format, tiling.width), as_elements(y, format, tiling.width)
+    sequence = []
+    for (phase, strip, grid, block), end in zip(divided, accumulate(counts)):
+        own_parts = slice_rows(parts, end - grid // int(strip.chunks.value), grid // int(strip.chunks.value))
+        vectors_left = -(-phase.columns.zeros // tiling.unit)
+        offset = vectors_left * tiling.unit - phase.columns.zeros
+        kernel = specialise_tiling(tiling, format, problem.R, problem.S, problem.stride_h, problem.stride_w, offset)
+        at = (make_image(problem, name, tiling, format, phase) for name in "xy")
+        numbers = np.int32(phase.rows.zeros), np.uint32(vectors_left), bool(problem.flipped)
+        shared_bytes = -(-block[1] // 2) * block[0] * tiling.channels * taps * 4
+        sequence.append(Launch(kernel, grid, block, (*arrays, own_parts, *at, strip, *numbers), shared_bytes))
+    return [*sequence, sum_parts(parts, as_elements(w, format), format)]
 
 
 @cache

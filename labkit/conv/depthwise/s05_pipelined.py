@@ -21,6 +21,7 @@ import numpy as np
 
 from labkit import cuda, ptx, specialise
 from labkit.conv.depthwise import DEPTHWISE
+from labkit.conv.depthwise.phases import phases
 from labkit.conv.depthwise.rings import copy_row, read_row
 from labkit.conv.depthwise.taps import load_taps
 from labkit.conv.depthwise.tiling import LANES, THREADS, Tiling, best_ring_tiling, make_image, make_strips, rows_ahead
@@ -32,8 +33,7 @@ from labkit.conv.depthwise.vectors import (
 from labkit.ladder import Launch
 from labkit.parts.division import fast_divide
 
-SIZES, STRIDES = tuple(range(1, 8)), (1, 2)  # of filters, for registers
-SUPPORTED = {"result": ("y",), **DEPTHWISE, "R": SIZES, "S": SIZES, "stride_h": STRIDES, "stride_w": STRIDES}
+SUPPORTED = {"result": ("y",), **DEPTHWISE}
 SUPPORTED |= {"dilation_h": (1,), "dilation_w": (1,)}
 R, S, STRIDE_H, STRIDE_W = 3, 3, 1, 1
 WIDTH, UNIT, COLUMNS = 4, 1, 4  # numbers of a vector, those of them that are columns, columns of outputs of a tile
@@ -106,8 +106,10 @@ def pipelined(x, w, y, x_at, y_at, strip, top, left, inside_begin, inside_end, f
         p = np.int32(max(np.int32(begin_row - np.int32(PENDING - 1)), inside_begin))
         copy_end = np.int32(min(end_row, inside_end))
         row = np.uint32(p * np.int32(STRIDE_H) + np.int32(R - STRIDE_H) - top)
-        i = np.uint32(n * x_at.image + (lane0 + lane) * x_at.lane + row * x_at.row + first * x_at.step)
-        o = np.uint32(n * y_at.image + (lane0 + lane) * y_at.lane + np.uint32(p) * y_at.row + q * y_at.step)
+        i = np.uint32(x_at.begin + n * x_at.image + (lane0 + lane) * x_at.lane + row * x_at.row + first * x_at.step)
+        o = np.uint32(
+            y_at.begin + n * y_at.image + (lane0 + lane) * y_at.lane + np.uint32(p) * y_at.row + q * y_at.step
+        )
         for k in range(PENDING):
             for j in range(SUMS):
                 acc[k, j] = np.float32(0)
@@ -158,7 +160,8 @@ def launches(x, w, y, problem, format, tiling=None):
     tiling = tiling or best_ring_tiling(problem, format)
     vectors_left = -(-problem.left // tiling.unit)
     halo = -(-problem.R // problem.stride_h) - 1
-    x_at, y_at = (make_image(problem, name, tiling, format) for name in "xy")
+    (phase,) = phases(problem, problem.result if problem.result != "w" else "y")
+    x_at, y_at = (make_image(problem, name, tiling, format, phase) for name in "xy")
     strip, grid, block = make_strips(problem, tiling, problem.P, problem.Q, halo)
     sizes = problem.R, problem.S, problem.stride_h, problem.stride_w
     kernel = specialise_tiling(tiling, format, *sizes, vectors_left * tiling.unit - problem.left)

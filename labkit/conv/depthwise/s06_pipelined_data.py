@@ -21,6 +21,7 @@ import numpy as np
 
 from labkit import cuda, ptx, specialise
 from labkit.conv.depthwise import DEPTHWISE
+from labkit.conv.depthwise.phases import phases
 from labkit.conv.depthwise.rings import copy_row, read_row
 from labkit.conv.depthwise.taps import load_taps
 from labkit.conv.depthwise.tiling import LANES, THREADS, Tiling, best_ring_tiling, make_image, make_strips, rows_ahead
@@ -34,8 +35,7 @@ from labkit.ladder import Launch
 from labkit.parts.division import fast_divide
 
 PROBLEM = BackwardData
-SIZES, STRIDES = tuple(range(1, 8)), (1, 2)  # of filters, for registers
-SUPPORTED = {"result": ("x",), **DEPTHWISE, "R": SIZES, "S": SIZES, "stride_h": STRIDES, "stride_w": STRIDES}
+SUPPORTED = {"result": ("x",), **DEPTHWISE}
 SUPPORTED |= {"dilation_h": (1,), "dilation_w": (1,)}
 R, S, STRIDE_H, STRIDE_W = 3, 3, 1, 1
 WIDTH, UNIT, COLUMNS = 4, 1, 4  # numbers of a vector, those of them that are columns, columns of pixels of a tile
@@ -105,8 +105,10 @@ def pipelined_data(x, w, y, x_at, y_at, strip, top, first_row, vectors_left, fli
         col = np.uint32(tile * np.uint32(COLUMNS // UNIT))  # vector of pixels
         p = np.int32(max(np.int32(begin_row - np.int32((R - 1) // STRIDE_H)), np.int32(0)))
         row = np.uint32(p * np.int32(STRIDE_H) - top)  # of pixels
-        i = np.uint32(n * y_at.image + (lane0 + lane) * y_at.lane + np.uint32(p) * y_at.row + first * y_at.step)
-        o = np.uint32(n * x_at.image + (lane0 + lane) * x_at.lane + row * x_at.row + col * x_at.step)
+        i = np.uint32(
+            y_at.begin + n * y_at.image + (lane0 + lane) * y_at.lane + np.uint32(p) * y_at.row + first * y_at.step
+        )
+        o = np.uint32(x_at.begin + n * x_at.image + (lane0 + lane) * x_at.lane + row * x_at.row + col * x_at.step)
         for r in range(PENDING):
             for j in range(SUMS):
                 acc[r, j] = np.float32(0)
@@ -156,7 +158,8 @@ def launches(x, w, y, problem, format, tiling=None):
     tiling = tiling or best_ring_tiling(problem, format)
     first_row = problem.top // problem.stride_h  # of outputs, after which rows of pixels are complete
     rows = (problem.H - 1 + problem.top) // problem.stride_h - first_row + 1
-    x_at, y_at = (make_image(problem, name, tiling, format) for name in "xy")
+    (phase,) = phases(problem, problem.result if problem.result != "w" else "y")
+    x_at, y_at = (make_image(problem, name, tiling, format, phase) for name in "xy")
     strip, grid, block = make_strips(problem, tiling, rows, problem.W, (problem.R - 1) // problem.stride_h)
     sizes = problem.R, problem.S, problem.stride_h, problem.stride_w
     first = (problem.left - problem.S + 1) // problem.stride_w  # column of outputs that adds to column 0 of pixels

@@ -23,6 +23,7 @@ import numpy as np
 from labkit import cuda, ptx, specialise
 from labkit.conv.depthwise import DEPTHWISE
 from labkit.conv.depthwise.partial_sums import sum_parts
+from labkit.conv.depthwise.phases import phases
 from labkit.conv.depthwise.rings import copy_row, read_row
 from labkit.conv.depthwise.tiling import THREADS, Tiling, best_ring_tiling, make_image, make_strips, rows_ahead
 from labkit.conv.depthwise.vectors import as_elements, vector_constants
@@ -31,8 +32,7 @@ from labkit.ladder import Launch
 from labkit.parts.division import fast_divide
 
 PROBLEM = BackwardFilter
-SIZES, STRIDES = tuple(range(1, 8)), (1, 2)  # of filters, for registers
-SUPPORTED = {"result": ("w",), **DEPTHWISE, "R": SIZES, "S": SIZES, "stride_h": STRIDES, "stride_w": STRIDES}
+SUPPORTED = {"result": ("w",), **DEPTHWISE}
 SUPPORTED |= {"dilation_h": (1,), "dilation_w": (1,)}
 R, S, STRIDE_H, STRIDE_W = 3, 3, 1, 1
 WIDTH, UNIT, COLUMNS = 4, 1, 4  # numbers of a vector, those of them that are columns, columns of outputs of a tile
@@ -95,8 +95,10 @@ def pipelined_filter(x, y, parts, x_at, y_at, strip, top, left, flipped):
         first = np.uint32(tile * np.uint32(COLUMNS * STRIDE_W // UNIT) - left)  # vector of pixels
         q = np.uint32(tile * np.uint32(COLUMNS // UNIT))  # vector of outputs
         row = np.uint32(p * np.int32(STRIDE_H) - top)
-        i = np.uint32(n * x_at.image + (lane0 + lane) * x_at.lane + row * x_at.row + first * x_at.step)
-        o = np.uint32(n * y_at.image + (lane0 + lane) * y_at.lane + np.uint32(p) * y_at.row + q * y_at.step)
+        i = np.uint32(x_at.begin + n * x_at.image + (lane0 + lane) * x_at.lane + row * x_at.row + first * x_at.step)
+        o = np.uint32(
+            y_at.begin + n * y_at.image + (lane0 + lane) * y_at.lane + np.uint32(p) * y_at.row + q * y_at.step
+        )
         for k in range(ROWS):
             for j in range(OUTPUTS):
                 y_reg[k, j] = np.float32(0)
@@ -171,7 +173,8 @@ def launches(x, w, y, problem, format, workspace, tiling=None):
     problem.check(x, w, y, supported=SUPPORTED, dtype=format.dtype)
     tiling = tiling or best_ring_tiling(problem, format)
     vectors_left = -(-problem.left // tiling.unit)
-    x_at, y_at = (make_image(problem, name, tiling, format) for name in "xy")
+    (phase,) = phases(problem, problem.result if problem.result != "w" else "y")
+    x_at, y_at = (make_image(problem, name, tiling, format, phase) for name in "xy")
     halo = -(-problem.R // problem.stride_h) - 1
     strip, grid, block = make_strips(problem, tiling, problem.P, problem.Q, halo, waves=1)
     sizes = problem.R, problem.S, problem.stride_h, problem.stride_w

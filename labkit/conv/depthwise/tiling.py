@@ -11,7 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from labkit import cuda
+from labkit.conv.depthwise.phases import Phase
 from labkit.conv.problem import Convolution
+from labkit.conv.sizes import check_counts
 from labkit.formats import Format
 from labkit.ladder import TooLarge
 from labkit.parts.division import Divisor, make_divisor
@@ -31,6 +33,7 @@ class Image(NamedTuple):
 
     rows: np.uint32
     vectors: np.uint32  # of a row
+    begin: np.uint32  # of the first image
     image: np.uint32  # from an image to the next
     lane: np.uint32  # from a thread's channels to the next thread's
     row: np.uint32
@@ -62,16 +65,20 @@ class Tiling:
         return self.width // self.unit
 
 
-def make_image(problem: Convolution, name: str, tiling: Tiling, format: Format) -> Image:
+def make_image(problem: Convolution, name: str, tiling: Tiling, format: Format, phase: Phase) -> Image:
     """Return where the pixels of x or y are; raise TooLarge if indices do not fit into 32 bits."""
-    channels = problem.C if name == "x" else problem.K
     rows, columns = (problem.H, problem.W) if name == "x" else (problem.P, problem.Q)
-    if problem.N * channels * rows * columns >= MAX_ELEMENTS:
+    image = problem.C * rows * columns
+    if problem.N * image >= MAX_ELEMENTS:
         raise TooLarge(f"{name} has 2**32 elements or more", "take fewer images at a time")
     packed = 2 if format.itemsize == 2 and tiling.width > 1 else 1
-    last = problem.layout == "NHWC"
-    lane, row, step = (tiling.width, columns * channels, channels) if last else (rows * columns, columns, tiling.unit)
-    numbers = rows, columns // tiling.unit, *(n // packed for n in (rows * columns * channels, lane, row, step))
+    pixel = problem.C if problem.layout == "NHWC" else 1  # elements from a pixel to the next
+    lane = tiling.width if problem.layout == "NHWC" else rows * columns
+    first_row, first_column = phase.first(name)
+    begin = (first_row * columns + first_column) * pixel
+    row, step = columns * pixel * problem.dilation_h, tiling.unit * pixel * problem.dilation_w
+    phase_rows, phase_columns = phase.shape(name)
+    numbers = phase_rows, phase_columns // tiling.unit, *(n // packed for n in (begin, image, lane, row, step))
     return Image(*map(np.uint32, numbers))
 
 
@@ -90,6 +97,7 @@ def make_strips(
     strip_rows = best_strip_rows(rows, problem.N * tiles, chunks, block_rows, resident, halo)
     strips = -(-rows // strip_rows)
     items = problem.N * tiles * strips
+    check_counts({"all strips": items})
     block_rows = min(block_rows, items)
     repeats = max(1, items * chunks // (block_rows * resident * waves))
     parts = -(-items // (block_rows * repeats))
@@ -157,6 +165,7 @@ def max_taps(problem: Convolution) -> int:
 def tiling_of_columns(problem: Convolution, table) -> Tiling:
     """Return the tiling for the widest vectors of columns that divide rows of pixels and of outputs."""
     units = (2, 1) if problem.result == "x" and problem.stride_w > 1 else (4, 2, 1)
+    units = (1,) if problem.dilation_w > 1 else units  # no neighbours
     unit = next(unit for unit in units if problem.W % unit == 0 and problem.Q % unit == 0)
     columns, blocks = table[max_taps(problem), unit]
     if problem.stride_w > 1:  # more pixels in registers
