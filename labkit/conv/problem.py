@@ -194,6 +194,11 @@ class Convolution(ladder.Problem):
         return max((stride for stride, dilation in axes if dilation > 1), default=1)
 
     @property
+    def odd_channels(self) -> bool:
+        """Whether the number of channels is odd, so that pixels are no whole words of two 16-bit channels."""
+        return self.C % 2 == 1
+
+    @property
     def group_channels(self) -> int:
         """Channels of a group, and of a filter."""
         return self.C // self.groups
@@ -252,7 +257,8 @@ class Convolution(ladder.Problem):
         inputs = [format.decode(np.asarray(X)) for index, X in enumerate(arrays) if index != position]
         value = problem.oracle(*inputs)
         magnitude = problem.oracle(*map(np.abs, inputs))
-        rounding = format.result.rounding * np.abs(value)
+        least_normal = 2.0**-14 if format.result.dtype == np.float16 else 0.0  # below it rounding is not relative
+        rounding = format.result.rounding * np.maximum(np.abs(value), least_normal)
         random = random_rounding_bound(self.terms, problem.oracle(*map(np.square, inputs)), value)
         return {position: ladder.Expected(value, np.minimum(self.terms * EPS * magnitude, random) + rounding)}
 

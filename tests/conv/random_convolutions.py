@@ -19,6 +19,8 @@ def convolutions(draw, kind, takes=None, large=LARGE):
     most = draw(st.sampled_from(sorted(large)).map(lambda name: {name: large[name]}))
     counts = SMALL | ({"groups": most.get("C", FEW)} if "group_channels" in takes else {})
     one = {name: value(name, st.integers(1, count)) for name, count in counts.items()}
+    if "odd_channels" in takes:
+        one["groups"] *= 2
     for along in "hw" if "dilated_stride" in takes else "":
         if one[f"stride_{along}"] > 1:
             one[f"dilation_{along}"] = 1

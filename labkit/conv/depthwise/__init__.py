@@ -38,8 +38,16 @@ BENCHED = tuple(sizes for layout in ("NCHW", "NHWC") for sizes in padded(64, LAY
 COMPARED = BENCHED[2]  # the problem by which steps are compared
 ROOFLINE_PROBLEM = padded(2, [(32, 28, 3, 1)], "NHWC")[0]  # simulated for the roofline
 RECORD = "conv_depthwise"  # of timings, in labkit/results
-ALGORITHMS = "naive", "strips", "backward_data", "backward_filter"  # steps that `conv.forward` and others may choose
 SIZES, STRIDES = tuple(range(1, 8)), (1, 2)  # that registers hold: of filters; of outputs
 # fields of problems that steps take: a filter per channel, and no dilation along an axis with a stride
 DEPTHWISE = {"group_channels": (1,), "group_filters": (1,), "R": SIZES, "S": SIZES, "dilated_stride": (1,)}
 DEPTHWISE |= {"stride_h": STRIDES, "stride_w": STRIDES}
+# of steps with rings in shared memory: vectors of 16-bit channels, and filters for which memory is the limit
+RING_FIELDS = {"layout": ("NHWC",), "odd_channels": (False,), "dilation_h": (1,), "dilation_w": (1,)}
+RING_FIELDS |= {"R": SIZES[:5], "S": SIZES[:5]}
+RING_EXAMPLES = (
+    (1, 2, 1, 1, 2, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 2, False, "NHWC"),
+    (3, 8, 7, 6, 8, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 8, False, "NHWC"),
+    (1, 6, 5, 9, 6, 2, 5, 2, 2, 1, 0, 3, 4, 1, 1, 6, True, "NHWC"),
+)
+RING_BENCHED = padded(64, MOBILENET_V2 + EFFICIENTNET_B0, "NHWC")

@@ -23,6 +23,7 @@ from labkit.conv.sizes import check_counts
 from labkit.ladder import Launch
 
 SUPPORTED = {"result": ("y",), "group_channels": (1,)}  # fields that it takes; y: outputs
+TYPICAL_RATE = 3e6  # multiply-adds per microsecond, beside the time for memory
 QUICK_TO_SIMULATE = True
 THREADS = 256
 CHANNELS_LAST = False

@@ -39,6 +39,7 @@ from labkit.ladder import Launch
 from labkit.parts.division import fast_divide
 
 SUPPORTED = {"result": ("y",), **DEPTHWISE}
+TYPICAL_RATE = 10e6  # multiply-adds per microsecond, beside the time for memory
 R, S, STRIDE_H, STRIDE_W = 3, 3, 1, 1
 WIDTH, UNIT, COLUMNS = 4, 1, 4  # numbers of a vector, those of them that are columns, columns of outputs of a tile
 OFFSET = 0  # columns loaded before those under the taps, for aligned vectors

@@ -37,6 +37,7 @@ from labkit.parts.division import fast_divide
 
 PROBLEM = BackwardData
 SUPPORTED = {"result": ("x",), **DEPTHWISE}
+TYPICAL_RATE = 10e6  # multiply-adds per microsecond, beside the time for memory
 R, S, STRIDE_H, STRIDE_W = 3, 3, 1, 1
 WIDTH, UNIT, COLUMNS = 4, 1, 4  # numbers of a vector, those of them that are columns, columns of pixels of a tile
 OFFSET = 2  # of a tile's first pixel from the output under its tap 0, the first loaded one being at 0, in pixels

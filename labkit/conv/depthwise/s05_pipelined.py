@@ -1,16 +1,18 @@
 """Pixels of three rows are on their way at a time, to a ring in shared memory.
 
-`s02_strips` has the pixels of one row on their way, and memory needs more of them to run at full speed: its latency is
-about a microsecond. Registers would not hold more. Each thread has a ring of four rows in shared memory instead, which
-asynchronous copies fill; it waits for its own copies alone. A copy also writes the zeros around the image.
+`s02_strips` has the pixels of one row on their way, and memory needs more of them to run at full speed. Registers would
+not hold more. Each thread has a ring of four rows in shared memory instead, which asynchronous copies fill; it waits
+for its own copies alone. A copy also writes the zeros around the image. This step is for 16-bit numbers in NHWC, and
+for filters of up to 5 x 5 taps.
 
-Costs of T = R * S taps in NHWC, for a strip per image, a stride of 1, whole tiles and no padding:
+Costs of T = R * S taps, for a strip per image, a stride of 1, whole tiles and no padding:
 
     VECTORS * H / (P * COLUMNS * CHANNELS)                              loads of x per element of y
     (AHEAD + 1) * VECTORS * WORDS * THREADS * 4 + BLOCK_TAPS * 4        bytes of shared memory per block
     1                                                                   barriers per block
 
-Limited by memory for few taps, and by multiply-adds in float32 for 7 x 7.
+Limited by memory for 3 x 3 taps, if there are enough of them for all SMs; else by the latency of the first loads.
+Compute capability 8.0.
 
 Parts: `fast_divide` of `labkit.parts.division`; `load_taps`, `copy_row` and the like of this folder.
 """
@@ -20,7 +22,7 @@ from functools import cache
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.conv.depthwise import DEPTHWISE
+from labkit.conv.depthwise import DEPTHWISE, RING_BENCHED, RING_EXAMPLES, RING_FIELDS
 from labkit.conv.depthwise.phases import phases
 from labkit.conv.depthwise.rings import copy_row, read_row
 from labkit.conv.depthwise.taps import load_taps
@@ -30,29 +32,30 @@ from labkit.conv.depthwise.vectors import (
     store_vectors,
     vector_constants,
 )
+from labkit.formats import BF16, FP16
 from labkit.ladder import Launch
 from labkit.parts.division import fast_divide
 
+FORMATS = BF16, FP16
+EXAMPLES = RING_EXAMPLES
+BENCHED = RING_BENCHED
 SUPPORTED = {"result": ("y",), **DEPTHWISE}
-SUPPORTED |= {"dilation_h": (1,), "dilation_w": (1,)}
+SUPPORTED |= RING_FIELDS
+TYPICAL_RATE = 13e6  # multiply-adds per microsecond, beside the time for memory
 R, S, STRIDE_H, STRIDE_W = 3, 3, 1, 1
-WIDTH, UNIT, COLUMNS = 4, 1, 4  # numbers of a vector, those of them that are columns, columns of outputs of a tile
-OFFSET = 0  # columns loaded before those under the taps, for aligned vectors
-CHANNELS = WIDTH // UNIT  # of a thread
+WORDS, COLUMNS = 2, 4  # of a vector, two channels in a word; of a tile
+CHANNELS = 2 * WORDS  # of a thread
 TAPS, PENDING = R * S, -(-R // STRIDE_H)  # rows of outputs under a row of pixels
-HALF = PENDING // 2
 SUMS = COLUMNS * CHANNELS
-VECTORS, Y_VECTORS = 6, COLUMNS // UNIT  # of a row of pixels and of outputs
-ELEMENT, WORDS = np.float32, 2
+VECTORS = (COLUMNS - 1) * STRIDE_W + S  # of a row of pixels
 AHEAD = 3  # rows of outputs whose new pixels are on their way
 IN_FLIGHT = AHEAD - 1  # of them, while a row is used
 SLOT = VECTORS * STRIDE_H  # vectors of a slot of the ring
 LAST_SLOT = AHEAD * SLOT
 RING = (LAST_SLOT + SLOT) * THREADS * WORDS
-TAPS_BYTE = RING * np.dtype(ELEMENT).itemsize
-BLOCK_LANES = LANES  # of a block along channels, at most
-BLOCK_TAPS = BLOCK_LANES * CHANNELS * TAPS
-VALUES = VECTORS * WIDTH
+TAPS_BYTE = RING * 4
+BLOCK_TAPS = LANES * CHANNELS * TAPS  # at most
+VALUES = VECTORS * CHANNELS
 
 
 @cuda.jit(device=True)
@@ -64,21 +67,21 @@ def shift(acc):
 
 
 @cuda.jit(device=True)
-def multiply(acc, x_reg, w_reg, e, begin, end):
+def multiply(acc, x_reg, w_reg, e):
     """Add the products of row e of the new rows of pixels to rows of sums."""
-    for k in range(begin, end):
+    for k in range(PENDING):
         r = R - STRIDE_H + e - k * STRIDE_H
         if r >= 0:
             for s in range(S):
                 for j in range(COLUMNS):
                     for v in range(CHANNELS):
-                        pixel = x_reg[(OFFSET + j * STRIDE_W + s) * CHANNELS + v]
+                        pixel = x_reg[(j * STRIDE_W + s) * CHANNELS + v]
                         acc[k, j * CHANNELS + v] += pixel * w_reg[r * S + s, v]
 
 
 @cuda.jit
 def pipelined(x, w, y, x_at, y_at, strip, top, left, inside_begin, inside_end, flipped):
-    ring = ptx.shared_array(0, RING, ELEMENT)
+    ring = ptx.shared_array(0, RING, np.uint32)
     taps = ptx.shared_array(TAPS_BYTE, BLOCK_TAPS, np.float32)
     w_reg = cuda.local.array((TAPS, CHANNELS), np.float32)
     acc = cuda.local.array((PENDING, SUMS), np.float32)
@@ -101,8 +104,8 @@ def pipelined(x, w, y, x_at, y_at, strip, top, left, inside_begin, inside_end, f
         n = fast_divide(column, strip.strips)
         begin_row = np.int32(np.uint32(column - n * strip.strips.value) * strip.strip_rows)
         end_row = np.int32(min(np.int32(y_at.rows), np.int32(begin_row + strip.strip_rows)))
-        first = np.uint32(tile * np.uint32(COLUMNS * STRIDE_W // UNIT) - left)  # vector of pixels
-        q = np.uint32(tile * np.uint32(COLUMNS // UNIT))  # vector of outputs
+        first = np.uint32(tile * np.uint32(COLUMNS * STRIDE_W) - left)  # vector of pixels
+        q = np.uint32(tile * np.uint32(COLUMNS))  # vector of outputs
         p = np.int32(max(np.int32(begin_row - np.int32(PENDING - 1)), inside_begin))
         copy_end = np.int32(min(end_row, inside_end))
         row = np.uint32(p * np.int32(STRIDE_H) + np.int32(R - STRIDE_H) - top)
@@ -129,8 +132,7 @@ def pipelined(x, w, y, x_at, y_at, strip, top, left, inside_begin, inside_end, f
             shift(acc)
             for e in range(STRIDE_H):
                 read_row(ring, np.uint32(slot + e * VECTORS), t, VECTORS, x_reg)
-                multiply(acc, x_reg, w_reg, e, 0, HALF)  # the compiler does not unroll 7 x 7 taps at once
-                multiply(acc, x_reg, w_reg, e, HALF, PENDING)
+                multiply(acc, x_reg, w_reg, e)
             if copy_p < copy_end:
                 for e in range(STRIDE_H):
                     end = x_at.vectors if row < x_at.rows else np.uint32(0)
@@ -141,14 +143,14 @@ def pipelined(x, w, y, x_at, y_at, strip, top, left, inside_begin, inside_end, f
             copy_slot = np.uint32(copy_slot + np.uint32(SLOT)) if copy_slot < LAST_SLOT else np.uint32(0)
             slot = np.uint32(slot + np.uint32(SLOT)) if slot < LAST_SLOT else np.uint32(0)
             if p >= begin_row:  # the row is complete
-                store_vectors(y, o, y_at.step, Y_VECTORS, q, y_at.vectors, acc, 0)
+                store_vectors(y, o, y_at.step, COLUMNS, q, y_at.vectors, acc, 0)
             o = np.uint32(o + y_at.row)
             p = np.int32(p + np.int32(1))
         # -- rows below it add nothing --
         while p < end_row:
             shift(acc)
             if p >= begin_row:
-                store_vectors(y, o, y_at.step, Y_VECTORS, q, y_at.vectors, acc, 0)
+                store_vectors(y, o, y_at.step, COLUMNS, q, y_at.vectors, acc, 0)
             o = np.uint32(o + y_at.row)
             p = np.int32(p + np.int32(1))
         item = np.uint32(item + num_parts * block_rows)
@@ -157,17 +159,16 @@ def pipelined(x, w, y, x_at, y_at, strip, top, left, inside_begin, inside_end, f
 def launches(x, w, y, problem, format, tiling=None):
     """y = x * w, each channel with its own filter, by the given tiling or the best."""
     problem.check(x, w, y, supported=SUPPORTED, dtype=format.dtype)
-    tiling = tiling or best_ring_tiling(problem, format)
-    vectors_left = -(-problem.left // tiling.unit)
+    tiling = tiling or best_ring_tiling(problem)
     halo = -(-problem.R // problem.stride_h) - 1
-    (phase,) = phases(problem, problem.result if problem.result != "w" else "y")
+    (phase,) = phases(problem, "y")
     x_at, y_at = (make_image(problem, name, tiling, format, phase) for name in "xy")
     strip, grid, block = make_strips(problem, tiling, problem.P, problem.Q, halo)
     sizes = problem.R, problem.S, problem.stride_h, problem.stride_w
-    kernel = specialise_tiling(tiling, format, *sizes, vectors_left * tiling.unit - problem.left)
+    kernel = specialise_tiling(tiling, format, *sizes)
     below = problem.R - problem.top  # rows of pixels from the first under an output to the first below its last tap
     inside = -((below - 1) // problem.stride_h), -((below - problem.stride_h - problem.H) // problem.stride_h)
-    numbers = np.int32(problem.top), np.uint32(vectors_left), *map(np.int32, inside), bool(problem.flipped)
+    numbers = np.int32(problem.top), np.uint32(problem.left), *map(np.int32, inside), bool(problem.flipped)
     arrays = as_elements(x, format, tiling.width), as_elements(w, format), as_elements(y, format, tiling.width)
     constants = kernel.py_func.__globals__
     shared_bytes = constants["TAPS_BYTE"] + constants["BLOCK_TAPS"] * 4
@@ -175,13 +176,10 @@ def launches(x, w, y, problem, format, tiling=None):
 
 
 @cache
-def specialise_tiling(tiling: Tiling, format, R, S, stride_h, stride_w, offset):
-    """Return the kernel for a tiling, a format, filters of a size, their strides and `OFFSET`."""
-    bounded = cuda.jit(launch_bounds=(256, tiling.blocks))(pipelined.py_func)
-    sizes = {"R": R, "S": S, "STRIDE_H": stride_h, "STRIDE_W": stride_w, "OFFSET": offset}
-    vectors = -(-(offset + (tiling.columns - 1) * stride_w + S) // tiling.unit)
-    block_lanes = LANES if tiling.unit == 1 else 1
-    shape = {"UNIT": tiling.unit, "COLUMNS": tiling.columns, "VECTORS": vectors}
-    shape |= {"CHANNELS": tiling.channels, "TAPS": R * S, "BLOCK_LANES": block_lanes}
-    ahead = rows_ahead(tiling, format, vectors * stride_h, block_lanes * tiling.channels * R * S * 4)
-    return specialise(bounded, AHEAD=ahead, **sizes, **shape, **vector_constants(format, tiling.width))
+def specialise_tiling(tiling: Tiling, format, R, S, stride_h, stride_w):
+    """Return the kernel for a tiling, a format, filters of a size and their strides."""
+    bounded = cuda.jit(launch_bounds=(THREADS, tiling.blocks))(pipelined.py_func)
+    vectors = ((tiling.columns - 1) * stride_w + S) * stride_h
+    sizes = {"R": R, "S": S, "TAPS": R * S, "STRIDE_H": stride_h, "STRIDE_W": stride_w, "COLUMNS": tiling.columns}
+    sizes |= {"CHANNELS": tiling.width, "AHEAD": rows_ahead(tiling, vectors, LANES * tiling.width * R * S * 4)}
+    return specialise(bounded, **sizes, **vector_constants(format, tiling.width))

@@ -1,16 +1,14 @@
-"""The gradient of the images: a thread slides over rows of the outputs' gradient, and each adds to R rows of pixels.
+"""The gradient of the images, with three rows of the outputs' gradient on their way to a ring in shared memory.
 
-As in `s03_pipelined`, with images and outputs exchanged: a tile has columns of pixels, and sums are those of R rows of
-pixels under a row of outputs. With a stride of 2, two rows are complete after each row of outputs, and a column of
-pixels is under every second tap: the compiler drops the others, since strides are constants.
+This is `s03_backward_data` with the ring of `s05_pipelined`.
 
-Costs of T = R * S taps in NHWC, for a strip per image, a stride of 1, whole tiles and no padding:
+Costs of T = R * S taps, for a strip per image, a stride of 1, whole tiles and no padding:
 
     (VECTORS * W / COLUMNS - 2 * (S - 1)) * P / (H * W * CHANNELS)      loads of y per element of x
     (AHEAD + 1) * VECTORS * WORDS * THREADS * 4 + BLOCK_TAPS * 4        bytes of shared memory per block
     1                                                                   barriers per block
 
-Limited by memory for few taps, and by multiply-adds in float32 for 7 x 7.
+Limited as `s05_pipelined` is. Compute capability 8.0.
 
 Parts: `fast_divide` of `labkit.parts.division`; `load_taps`, `copy_row` and the like of this folder.
 """
@@ -20,7 +18,7 @@ from functools import cache
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.conv.depthwise import DEPTHWISE
+from labkit.conv.depthwise import DEPTHWISE, RING_BENCHED, RING_EXAMPLES, RING_FIELDS
 from labkit.conv.depthwise.phases import phases
 from labkit.conv.depthwise.rings import copy_row, read_row
 from labkit.conv.depthwise.taps import load_taps
@@ -31,29 +29,31 @@ from labkit.conv.depthwise.vectors import (
     vector_constants,
 )
 from labkit.conv.problem import BackwardData
+from labkit.formats import BF16, FP16
 from labkit.ladder import Launch
 from labkit.parts.division import fast_divide
 
 PROBLEM = BackwardData
+FORMATS = BF16, FP16
+EXAMPLES = RING_EXAMPLES
+BENCHED = RING_BENCHED
 SUPPORTED = {"result": ("x",), **DEPTHWISE}
-SUPPORTED |= {"dilation_h": (1,), "dilation_w": (1,)}
+SUPPORTED |= RING_FIELDS
+TYPICAL_RATE = 13e6  # multiply-adds per microsecond, beside the time for memory
 R, S, STRIDE_H, STRIDE_W = 3, 3, 1, 1
-WIDTH, UNIT, COLUMNS = 4, 1, 4  # numbers of a vector, those of them that are columns, columns of pixels of a tile
+WORDS, COLUMNS = 2, 4  # of a vector, two channels in a word; of a tile
 OFFSET = 2  # of a tile's first pixel from the output under its tap 0, the first loaded one being at 0, in pixels
-CHANNELS = WIDTH // UNIT  # of a thread
+CHANNELS = 2 * WORDS  # of a thread
 TAPS, PENDING = R * S, max(R, STRIDE_H)  # rows of pixels over a row of outputs
-HALF = R // 2
 SUMS = COLUMNS * CHANNELS
-VECTORS, X_VECTORS = 6, COLUMNS // UNIT  # of a row of outputs and of pixels
-ELEMENT, WORDS = np.float32, 2
-VALUES = VECTORS * WIDTH
+VECTORS = (COLUMNS - 1 + OFFSET) // STRIDE_W + 1  # of a row of outputs
+VALUES = VECTORS * CHANNELS
 AHEAD = 3  # rows of outputs that are on their way
 IN_FLIGHT = AHEAD - 1  # of them, while a row is used
 LAST_SLOT = AHEAD * VECTORS  # of the ring
 RING = (LAST_SLOT + VECTORS) * THREADS * WORDS
-TAPS_BYTE = RING * np.dtype(ELEMENT).itemsize
-BLOCK_LANES = LANES  # of a block along channels, at most
-BLOCK_TAPS = BLOCK_LANES * CHANNELS * TAPS
+TAPS_BYTE = RING * 4
+BLOCK_TAPS = LANES * CHANNELS * TAPS  # at most
 
 
 @cuda.jit(device=True)
@@ -65,9 +65,9 @@ def shift(acc):
 
 
 @cuda.jit(device=True)
-def multiply(acc, y_reg, w_reg, begin, end):
+def multiply(acc, y_reg, w_reg):
     """Add the products of a row of the gradient to rows of sums."""
-    for r in range(begin, end):
+    for r in range(R):
         for s in range(S):
             for j in range(COLUMNS):
                 if (j + OFFSET - s) % STRIDE_W == 0:
@@ -78,7 +78,7 @@ def multiply(acc, y_reg, w_reg, begin, end):
 
 @cuda.jit
 def pipelined_data(x, w, y, x_at, y_at, strip, top, first_row, vectors_left, flipped):
-    ring = ptx.shared_array(0, RING, ELEMENT)
+    ring = ptx.shared_array(0, RING, np.uint32)
     taps = ptx.shared_array(TAPS_BYTE, BLOCK_TAPS, np.float32)
     w_reg = cuda.local.array((TAPS, CHANNELS), np.float32)
     acc = cuda.local.array((PENDING, SUMS), np.float32)
@@ -101,8 +101,8 @@ def pipelined_data(x, w, y, x_at, y_at, strip, top, first_row, vectors_left, fli
         n = fast_divide(column, strip.strips)
         begin_row = np.int32(np.uint32(column - n * strip.strips.value) * strip.strip_rows + first_row)
         end_row = np.int32(begin_row + strip.strip_rows)
-        first = np.uint32(tile * np.uint32(COLUMNS // STRIDE_W // UNIT) - vectors_left)  # vector of outputs
-        col = np.uint32(tile * np.uint32(COLUMNS // UNIT))  # vector of pixels
+        first = np.uint32(tile * np.uint32(COLUMNS // STRIDE_W) - vectors_left)  # vector of outputs
+        col = np.uint32(tile * np.uint32(COLUMNS))  # vector of pixels
         p = np.int32(max(np.int32(begin_row - np.int32((R - 1) // STRIDE_H)), np.int32(0)))
         row = np.uint32(p * np.int32(STRIDE_H) - top)  # of pixels
         i = np.uint32(
@@ -132,11 +132,10 @@ def pipelined_data(x, w, y, x_at, y_at, strip, top, first_row, vectors_left, fli
             copy_p, i = np.int32(copy_p + np.int32(1)), np.uint32(i + y_at.row)
             copy_slot = np.uint32(copy_slot + np.uint32(VECTORS)) if copy_slot < LAST_SLOT else np.uint32(0)
             slot = np.uint32(slot + np.uint32(VECTORS)) if slot < LAST_SLOT else np.uint32(0)
-            multiply(acc, y_reg, w_reg, 0, HALF)  # the compiler does not unroll 7 x 7 taps at once
-            multiply(acc, y_reg, w_reg, HALF, R)
+            multiply(acc, y_reg, w_reg)
             for m in range(STRIDE_H):  # the rows that are complete
                 if p >= begin_row and row < x_at.rows:
-                    store_vectors(x, o, x_at.step, X_VECTORS, col, x_at.vectors, acc, m)
+                    store_vectors(x, o, x_at.step, COLUMNS, col, x_at.vectors, acc, m)
                 row = np.uint32(row + np.uint32(1))
                 o = np.uint32(o + x_at.row)
             p = np.int32(p + np.int32(1))
@@ -145,7 +144,7 @@ def pipelined_data(x, w, y, x_at, y_at, strip, top, first_row, vectors_left, fli
             shift(acc)
             for m in range(STRIDE_H):
                 if p >= begin_row and row < x_at.rows:
-                    store_vectors(x, o, x_at.step, X_VECTORS, col, x_at.vectors, acc, m)
+                    store_vectors(x, o, x_at.step, COLUMNS, col, x_at.vectors, acc, m)
                 row = np.uint32(row + np.uint32(1))
                 o = np.uint32(o + x_at.row)
             p = np.int32(p + np.int32(1))
@@ -155,16 +154,16 @@ def pipelined_data(x, w, y, x_at, y_at, strip, top, first_row, vectors_left, fli
 def launches(x, w, y, problem, format, tiling=None):
     """x = the gradient of the images, from filters w and the outputs' gradient y, by the given tiling or the best."""
     problem.check(x, w, y, supported=SUPPORTED, dtype=format.dtype)
-    tiling = tiling or best_ring_tiling(problem, format)
+    tiling = tiling or best_ring_tiling(problem)
     first_row = problem.top // problem.stride_h  # of outputs, after which rows of pixels are complete
     rows = (problem.H - 1 + problem.top) // problem.stride_h - first_row + 1
-    (phase,) = phases(problem, problem.result if problem.result != "w" else "y")
+    (phase,) = phases(problem, "x")
     x_at, y_at = (make_image(problem, name, tiling, format, phase) for name in "xy")
     strip, grid, block = make_strips(problem, tiling, rows, problem.W, (problem.R - 1) // problem.stride_h)
     sizes = problem.R, problem.S, problem.stride_h, problem.stride_w
     first = (problem.left - problem.S + 1) // problem.stride_w  # column of outputs that adds to column 0 of pixels
-    vectors_left = -(-max(0, -first) // tiling.unit)
-    offset = problem.left + vectors_left * tiling.unit * problem.stride_w
+    vectors_left = max(0, -first)
+    offset = problem.left + vectors_left * problem.stride_w
     kernel = specialise_tiling(tiling, format, *sizes, offset)
     numbers = np.int32(problem.top), np.int32(first_row), np.uint32(vectors_left), bool(problem.flipped)
     arrays = as_elements(x, format, tiling.width), as_elements(w, format), as_elements(y, format, tiling.width)
@@ -176,11 +175,8 @@ def launches(x, w, y, problem, format, tiling=None):
 @cache
 def specialise_tiling(tiling: Tiling, format, R, S, stride_h, stride_w, offset):
     """Return the kernel for a tiling, a format, filters of a size, their strides and `OFFSET`."""
-    bounded = cuda.jit(launch_bounds=(256, tiling.blocks))(pipelined_data.py_func)
-    sizes = {"R": R, "S": S, "STRIDE_H": stride_h, "STRIDE_W": stride_w, "OFFSET": offset}
-    vectors = -(-((tiling.columns - 1 + offset) // stride_w + 1) // tiling.unit)
-    block_lanes = LANES if tiling.unit == 1 else 1
-    shape = {"UNIT": tiling.unit, "COLUMNS": tiling.columns, "VECTORS": vectors}
-    shape |= {"CHANNELS": tiling.channels, "TAPS": R * S, "BLOCK_LANES": block_lanes}
-    ahead = rows_ahead(tiling, format, vectors, block_lanes * tiling.channels * R * S * 4)
-    return specialise(bounded, AHEAD=ahead, **sizes, **shape, **vector_constants(format, tiling.width))
+    bounded = cuda.jit(launch_bounds=(THREADS, tiling.blocks))(pipelined_data.py_func)
+    vectors = (tiling.columns - 1 + offset) // stride_w + 1
+    sizes = {"R": R, "S": S, "TAPS": R * S, "STRIDE_H": stride_h, "STRIDE_W": stride_w, "COLUMNS": tiling.columns}
+    sizes |= {"CHANNELS": tiling.width, "AHEAD": rows_ahead(tiling, vectors, LANES * tiling.width * R * S * 4)}
+    return specialise(bounded, OFFSET=offset, **sizes, **vector_constants(format, tiling.width))

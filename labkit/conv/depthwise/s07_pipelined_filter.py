@@ -1,19 +1,18 @@
-"""The gradient of the filters: a thread sums up all taps of its channels, over many strips.
+"""The gradient of the filters, with three rows of outputs and pixels on their way to a ring in shared memory.
 
-A row of pixels is multiplied with the R rows of the outputs' gradient that it is under, which the thread keeps in
-registers with the sums of all taps. Threads of a block with the same channels add their sums in pairs. A second launch
-adds the sums of the blocks in a fixed order: every run gives the same bits.
+This is `s04_backward_filter` with the ring of `s05_pipelined`. After the last strip the sums of the block take the
+ring's place.
 
-Costs of T = R * S taps in NHWC, for a strip per image, a stride of 1, whole tiles and no padding:
+Costs of T = R * S taps, for a strip per image, a stride of 1, whole tiles and no padding:
 
     VECTORS * H / (P * COLUMNS * CHANNELS)                              loads of x per element of y
     1 / CHANNELS                                                        loads of y per element of y
-    (AHEAD + 1) * (VECTORS + Y_VECTORS) * WORDS * THREADS * 4           bytes of shared memory per block
+    (AHEAD + 1) * (VECTORS + COLUMNS) * WORDS * THREADS * 4             bytes of shared memory per block
     1 + 2 * ceil(log2(ROWS))                                            barriers per block
 
-Limited by memory for few taps, and by multiply-adds in float32 for 7 x 7.
+Limited as `s05_pipelined` is. Compute capability 8.0.
 
-Parts: `fast_divide` of `labkit.parts.division`; `load_vectors` and the like of this folder.
+Parts: `fast_divide` of `labkit.parts.division`; `copy_row`, `sum_parts` and the like of this folder.
 """
 
 from functools import cache
@@ -21,52 +20,54 @@ from functools import cache
 import numpy as np
 
 from labkit import cuda, ptx, specialise
-from labkit.conv.depthwise import DEPTHWISE
+from labkit.conv.depthwise import DEPTHWISE, RING_BENCHED, RING_EXAMPLES, RING_FIELDS
 from labkit.conv.depthwise.partial_sums import sum_parts
 from labkit.conv.depthwise.phases import phases
 from labkit.conv.depthwise.rings import copy_row, read_row
 from labkit.conv.depthwise.tiling import THREADS, Tiling, best_ring_tiling, make_image, make_strips, rows_ahead
-from labkit.conv.depthwise.vectors import as_elements, vector_constants
+from labkit.conv.depthwise.vectors import as_elements
 from labkit.conv.problem import BackwardFilter
+from labkit.formats import BF16, FP16
 from labkit.ladder import Launch
 from labkit.parts.division import fast_divide
 
 PROBLEM = BackwardFilter
+FORMATS = BF16, FP16
+EXAMPLES = RING_EXAMPLES
+BENCHED = RING_BENCHED
 SUPPORTED = {"result": ("w",), **DEPTHWISE}
-SUPPORTED |= {"dilation_h": (1,), "dilation_w": (1,)}
+SUPPORTED |= RING_FIELDS
+TYPICAL_RATE = 13e6  # multiply-adds per microsecond, beside the time for memory
 R, S, STRIDE_H, STRIDE_W = 3, 3, 1, 1
-WIDTH, UNIT, COLUMNS = 4, 1, 4  # numbers of a vector, those of them that are columns, columns of outputs of a tile
-OFFSET = 0  # columns loaded before those under the taps, for aligned vectors
-CHANNELS = WIDTH // UNIT  # of a thread
+WORDS, COLUMNS = 2, 4  # of a vector, two channels in a word; of a tile
+CHANNELS = 2 * WORDS  # of a thread
 TAPS, ROWS = R * S, -(-R // STRIDE_H)  # of a filter; rows of outputs over a row of pixels
-HALF = ROWS // 2
 OUTPUTS = COLUMNS * CHANNELS
-VECTORS, Y_VECTORS = 6, COLUMNS // UNIT  # of a row of pixels and of outputs
-ELEMENT, WORDS = np.float32, 2
-VALUES = VECTORS * WIDTH
+VECTORS = (COLUMNS - 1) * STRIDE_W + S  # of a row of pixels
+VALUES = VECTORS * CHANNELS
 AHEAD = 3  # rows of outputs that are on their way, with their new rows of pixels
 IN_FLIGHT = AHEAD - 1  # of them, while a row is used
-SLOT = VECTORS * STRIDE_H + Y_VECTORS  # vectors of a slot of the ring
+SLOT = VECTORS * STRIDE_H + COLUMNS  # vectors of a slot of the ring
 LAST_SLOT = AHEAD * SLOT
 RING = (LAST_SLOT + SLOT) * THREADS * WORDS
 
 
 @cuda.jit(device=True)
-def multiply(acc, x_reg, y_reg, e, begin, end):
+def multiply(acc, x_reg, y_reg, e):
     """Add the products of row e of the new rows of pixels with rows of the gradient."""
-    for k in range(begin, end):
+    for k in range(ROWS):
         r = e + k * STRIDE_H
         if r < R:
             for s in range(S):
                 for j in range(COLUMNS):
                     for v in range(CHANNELS):
-                        pixel = x_reg[(OFFSET + j * STRIDE_W + s) * CHANNELS + v]
+                        pixel = x_reg[(j * STRIDE_W + s) * CHANNELS + v]
                         acc[r * S + s, v] += pixel * y_reg[k, j * CHANNELS + v]
 
 
 @cuda.jit
 def pipelined_filter(x, y, parts, x_at, y_at, strip, top, left, flipped):
-    ring = ptx.shared_array(0, RING, ELEMENT)
+    ring = ptx.shared_array(0, RING, np.uint32)
     sums = cuda.shared.array(0, np.float32)
     acc = cuda.local.array((TAPS, CHANNELS), np.float32)
     x_reg = cuda.local.array(VALUES, np.float32)
@@ -92,8 +93,8 @@ def pipelined_filter(x, y, parts, x_at, y_at, strip, top, left, flipped):
         n = fast_divide(column, strip.strips)
         p = np.int32(np.uint32(column - n * strip.strips.value) * strip.strip_rows)
         end_row = np.int32(min(np.int32(y_at.rows), np.int32(p + strip.strip_rows)))
-        first = np.uint32(tile * np.uint32(COLUMNS * STRIDE_W // UNIT) - left)  # vector of pixels
-        q = np.uint32(tile * np.uint32(COLUMNS // UNIT))  # vector of outputs
+        first = np.uint32(tile * np.uint32(COLUMNS * STRIDE_W) - left)  # vector of pixels
+        q = np.uint32(tile * np.uint32(COLUMNS))  # vector of outputs
         row = np.uint32(p * np.int32(STRIDE_H) - top)
         i = np.uint32(x_at.begin + n * x_at.image + (lane0 + lane) * x_at.lane + row * x_at.row + first * x_at.step)
         o = np.uint32(
@@ -111,7 +112,7 @@ def pipelined_filter(x, y, parts, x_at, y_at, strip, top, left, flipped):
                     copy_row(ring, np.uint32(copy_slot + e * VECTORS), t, x, i, x_at.step, VECTORS, first, end)
                     row, i = np.uint32(row + np.uint32(1)), np.uint32(i + x_at.row)
                 end = y_at.vectors if copy_p < end_row else np.uint32(0)
-                copy_row(ring, np.uint32(copy_slot + STRIDE_H * VECTORS), t, y, o, y_at.step, Y_VECTORS, q, end)
+                copy_row(ring, np.uint32(copy_slot + STRIDE_H * VECTORS), t, y, o, y_at.step, COLUMNS, q, end)
             ptx.cp_async_commit()
             copy_p, o = np.int32(copy_p + np.int32(1)), np.uint32(o + y_at.row)
             copy_slot = np.uint32(copy_slot + np.uint32(SLOT))
@@ -122,21 +123,20 @@ def pipelined_filter(x, y, parts, x_at, y_at, strip, top, left, flipped):
             for k in range(ROWS - 1, 0, -1):
                 for j in range(OUTPUTS):
                     y_reg[k, j] = y_reg[k - 1, j]
-            read_row(ring, np.uint32(slot + STRIDE_H * VECTORS), t, Y_VECTORS, y_new)
+            read_row(ring, np.uint32(slot + STRIDE_H * VECTORS), t, COLUMNS, y_new)
             for j in range(OUTPUTS):
                 y_reg[0, j] = y_new[j]
             for e in range(STRIDE_H):
                 if np.uint32(p * np.int32(STRIDE_H) + np.int32(e) - top) < x_at.rows:
                     read_row(ring, np.uint32(slot + e * VECTORS), t, VECTORS, x_reg)
-                    multiply(acc, x_reg, y_reg, e, 0, HALF)  # the compiler does not unroll 7 x 7 taps at once
-                    multiply(acc, x_reg, y_reg, e, HALF, ROWS)
+                    multiply(acc, x_reg, y_reg, e)
             if copy_p < copy_end:
                 for e in range(STRIDE_H):
                     end = x_at.vectors if row < x_at.rows else np.uint32(0)
                     copy_row(ring, np.uint32(copy_slot + e * VECTORS), t, x, i, x_at.step, VECTORS, first, end)
                     row, i = np.uint32(row + np.uint32(1)), np.uint32(i + x_at.row)
                 end = y_at.vectors if copy_p < end_row else np.uint32(0)
-                copy_row(ring, np.uint32(copy_slot + STRIDE_H * VECTORS), t, y, o, y_at.step, Y_VECTORS, q, end)
+                copy_row(ring, np.uint32(copy_slot + STRIDE_H * VECTORS), t, y, o, y_at.step, COLUMNS, q, end)
             ptx.cp_async_commit()
             copy_p, o = np.int32(copy_p + np.int32(1)), np.uint32(o + y_at.row)
             copy_slot = np.uint32(copy_slot + np.uint32(SLOT)) if copy_slot < LAST_SLOT else np.uint32(0)
@@ -171,31 +171,29 @@ def pipelined_filter(x, y, parts, x_at, y_at, strip, top, left, flipped):
 def launches(x, w, y, problem, format, workspace, tiling=None):
     """w = the gradient of the filters, from images x and the outputs' gradient y, by the given tiling or the best."""
     problem.check(x, w, y, supported=SUPPORTED, dtype=format.dtype)
-    tiling = tiling or best_ring_tiling(problem, format)
-    vectors_left = -(-problem.left // tiling.unit)
-    (phase,) = phases(problem, problem.result if problem.result != "w" else "y")
+    tiling = tiling or best_ring_tiling(problem)
+    (phase,) = phases(problem, "y")
     x_at, y_at = (make_image(problem, name, tiling, format, phase) for name in "xy")
     halo = -(-problem.R // problem.stride_h) - 1
     strip, grid, block = make_strips(problem, tiling, problem.P, problem.Q, halo, waves=1)
     sizes = problem.R, problem.S, problem.stride_h, problem.stride_w
-    kernel = specialise_tiling(tiling, format, *sizes, vectors_left * tiling.unit - problem.left)
-    numbers = np.int32(problem.top), np.uint32(vectors_left), bool(problem.flipped)
+    kernel = specialise_tiling(tiling, format, *sizes)
+    numbers = np.int32(problem.top), np.uint32(problem.left), bool(problem.flipped)
     taps = problem.R * problem.S
     parts = workspace.array("parts", (grid // int(strip.chunks.value), taps, problem.C), np.float32)
     arrays = as_elements(x, format, tiling.width), as_elements(y, format, tiling.width), parts
     constants = kernel.py_func.__globals__
-    ring_bytes = constants["RING"] * np.dtype(constants["ELEMENT"]).itemsize
+    ring_bytes = constants["RING"] * 4
     shared_bytes = max(ring_bytes, -(-block[1] // 2) * block[0] * tiling.channels * taps * 4)
     first = Launch(kernel, grid, block, (*arrays, x_at, y_at, strip, *numbers), shared_bytes)
     return [first, sum_parts(parts, as_elements(w, format), format)]
 
 
 @cache
-def specialise_tiling(tiling: Tiling, format, R, S, stride_h, stride_w, offset):
-    """Return the kernel for a tiling, a format, filters of a size, their strides and `OFFSET`."""
-    bounded = cuda.jit(launch_bounds=(256, tiling.blocks))(pipelined_filter.py_func)
-    sizes = {"R": R, "S": S, "STRIDE_H": stride_h, "STRIDE_W": stride_w, "OFFSET": offset}
-    vectors = -(-(offset + (tiling.columns - 1) * stride_w + S) // tiling.unit)
-    shape = {"UNIT": tiling.unit, "COLUMNS": tiling.columns, "VECTORS": vectors}
-    ahead = rows_ahead(tiling, format, vectors * stride_h + tiling.columns // tiling.unit)
-    return specialise(bounded, AHEAD=ahead, **sizes, **shape, **vector_constants(format, tiling.width))
+def specialise_tiling(tiling: Tiling, format, R, S, stride_h, stride_w):
+    """Return the kernel for a tiling, a format, filters of a size and their strides."""
+    bounded = cuda.jit(launch_bounds=(THREADS, tiling.blocks))(pipelined_filter.py_func)
+    vectors = ((tiling.columns - 1) * stride_w + S) * stride_h + tiling.columns
+    sizes = {"R": R, "S": S, "STRIDE_H": stride_h, "STRIDE_W": stride_w, "COLUMNS": tiling.columns}
+    sizes |= {"WORDS": tiling.width // 2, "AHEAD": rows_ahead(tiling, vectors)}
+    return specialise(bounded, FORMAT=format.number, **sizes)

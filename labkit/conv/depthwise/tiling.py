@@ -117,9 +117,9 @@ def best_strip_rows(rows: int, tiles: int, chunks: int, block_rows: int, residen
     return min(sorted({-(-rows // strips) for strips in range(1, rows + 1)}, reverse=True), key=time)
 
 
-def rows_ahead(tiling: Tiling, format: Format, vectors: int, other_bytes: int = 0) -> int:
-    """Return how many rows of vectors a ring may have on their way, beside one in use and `other_bytes` per block."""
-    row_bytes = vectors * tiling.width * format.itemsize * THREADS
+def rows_ahead(tiling: Tiling, vectors: int, other_bytes: int = 0) -> int:
+    """Return how many rows of 16-bit vectors a ring may have on their way, beside one in use and other bytes."""
+    row_bytes = vectors * tiling.width * 2 * THREADS
     return max(1, min(MAX_AHEAD, (SM_SHARED_BYTES // tiling.blocks - other_bytes) // row_bytes - 1))
 
 
@@ -173,19 +173,11 @@ def tiling_of_columns(problem: Convolution, table) -> Tiling:
     return Tiling(unit, unit, columns, blocks)
 
 
-def best_ring_tiling(problem: Convolution, format: Format) -> Tiling:
-    """Return the tiling for vectors of at most two words, which are copied asynchronously."""
-    taps, words = max_taps(problem), 4 // format.itemsize
-    is_filter, outputs = problem.result == "w", problem.N * problem.K * problem.P * problem.Q
-    if problem.layout == "NHWC":
-        if problem.C % 2:
-            return Tiling(1, 1, 4, 2)
-        if taps > 9:
-            return Tiling(2, 1, 4, 2 if taps == 25 else 1)
-        is_wide = outputs >= MANY and words == 2 and problem.C % 4 == 0
-        return Tiling(4, 1, 2 if is_filter else 4, 2) if is_wide else Tiling(2, 1, 4, 3 if is_filter else 4)
-    unit = next(unit for unit in (2 * words, 2, 1) if problem.W % unit == 0 and problem.Q % unit == 0)
-    columns = {9: 8, 25: 4, 49: 4}[taps] if problem.Q >= 28 else max(unit, 2 if is_filter else 1)
-    if problem.stride_w > 1:
-        columns = unit * problem.stride_w if problem.result == "x" else max(unit, min(columns, 4))
-    return Tiling(unit, unit, columns, {9: 3, 25: 3, 49: 2}[taps])
+def best_ring_tiling(problem: Convolution) -> Tiling:
+    """Return the tiling for vectors of one or two words in rings, as measured on an H200."""
+    if max_taps(problem) > 9:
+        return Tiling(2, 1, 4, 2)
+    is_filter = problem.result == "w"
+    if problem.N * problem.K * problem.P * problem.Q >= MANY and problem.C % 4 == 0:
+        return Tiling(4, 1, 2 if is_filter else 4, 2)
+    return Tiling(2, 1, 4, 3 if is_filter else 4)

@@ -9,7 +9,8 @@
   convolution has no matrices: it takes the multiply-adds of its definition.
 - Bytes are each operand once, and the workspace twice, since it is written and read.
 - The rate comes from the step's recorded times on the most similar GPU: the median over all problems of multiply-adds
-  per time without launches and bytes. A step without records gets a typical rate, a little above the step before it.
+  per time without launches and bytes. A step without records gets a typical rate, a little above the step before it, or the one
+  that it states.
 """
 
 from collections.abc import Sequence
@@ -123,7 +124,8 @@ def _recorded_rate(step, format, gpu, capability):
             times_us[problem] = row["time_ms"] * 1e3
         if times_us:
             return median(_rate_of(step, problem, format, time_us) for problem, time_us in times_us.items())
-    return TYPICAL_RATES[format.itemsize] * STEP_GAIN ** step.ladder.steps.index(step)
+    typical_rate = TYPICAL_RATES[format.itemsize] * STEP_GAIN ** step.ladder.steps.index(step)
+    return getattr(step.module, "TYPICAL_RATE", typical_rate)
 
 
 def _rate_of(step, problem, format, time_us):

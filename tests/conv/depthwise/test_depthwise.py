@@ -14,6 +14,7 @@ from labkit.formats import BF16, FP16, FP32
 LADDER = conv.ladder("depthwise")
 KINDS = {"y": conv.Forward, "x": conv.BackwardData, "w": conv.BackwardFilter}
 STEPS = {"y": "strips", "x": "backward_data", "w": "backward_filter"}
+RINGS = {"y": "pipelined", "x": "pipelined_data", "w": "pipelined_filter"}
 (LAYER,) = padded(2, [(16, 8, 3, 1)], "NHWC")
 
 
@@ -33,9 +34,10 @@ def test_a_step_costs_what_its_docstring_says(step, monkeypatch):
     monkeypatch.setattr(tiling, "best_strip_rows", lambda rows, *_: rows)
     result = step.problem.result
     problem = step.problem(2, 16, 10, 20 if result == "x" else 18, 16, 3, 3, groups=16, layout="NHWC")
-    trace = step.simulate(*problem.operands()).traces[0]
+    format = step.formats[0]
+    trace = step.simulate(*problem.operands(format), format=format).traces[0]
     blocks, sizes = prod(trace.grid), {name: prod(shape) for name, shape in problem.shapes.items()}
-    (launch, *_) = step.launches(*problem.operands(), workspace=Workspace())
+    (launch, *_) = step.launches(*problem.operands(format), format=format, workspace=Workspace())
     names = vars(step.module) | launch.kernel.py_func.__globals__ | {"ceil": ceil, "log2": log2, "T": 9}
     names |= {name: getattr(problem, name) for name in "HWPQRS"}
     if isinstance(launch.block, tuple):
@@ -62,11 +64,12 @@ def test_a_step_costs_what_its_docstring_says(step, monkeypatch):
 @pytest.mark.parametrize("format", [FP32, BF16, FP16], ids=str)
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
 @pytest.mark.parametrize("result", KINDS)
-def test_depthwise_layers_are_computed_by_strips(result, layout, format):
+def test_depthwise_layers_are_computed_by_their_steps(result, layout, format):
     """On a GPU the prediction decides."""
     for C, side, taps, stride in ((32, 112, 3, 1), (96, 112, 3, 2), (240, 28, 5, 1), (768, 7, 7, 1)):
         (sizes,) = padded(64, [(C, side, taps, stride)], layout)
-        assert str(conv.heuristic(KINDS[result](*sizes), format).best) == f"depthwise/{STEPS[result]}"
+        steps = RINGS if format != FP32 and layout == "NHWC" and taps <= 5 else STEPS
+        assert str(conv.heuristic(KINDS[result](*sizes), format).best) == f"depthwise/{steps[result]}"
 
 
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
@@ -99,14 +102,20 @@ def test_every_tiling_of_channels_is_right(result, tiles):
     check(KINDS[result](*LAYER), tiles, BF16)
 
 
+@pytest.mark.parametrize("tiles", [Tiling(4, 1, 4, 1), Tiling(4, 1, 2, 2), Tiling(2, 1, 4, 4), Tiling(2, 1, 4, 2)])
+@pytest.mark.parametrize("result", KINDS)
+def test_every_tiling_of_a_ring_is_right(result, tiles):
+    check(KINDS[result](*LAYER), tiles, FP16, RINGS)
+
+
 @pytest.mark.parametrize("tiles", [Tiling(8, 8, 8, 1), Tiling(4, 4, 8, 1), Tiling(2, 2, 14, 1), Tiling(1, 1, 7, 1)])
 @pytest.mark.parametrize("result", KINDS)
 def test_every_tiling_of_columns_is_right(result, tiles):
     check(KINDS[result](*LAYER[:-1], "NCHW"), tiles, BF16)
 
 
-def check(problem, tiles, format):
-    step = LADDER.step(STEPS[problem.result])
+def check(problem, tiles, format, steps=STEPS):
+    step = LADDER.step(steps[problem.result])
     before = problem.operands(format, seed=3)
     arrays = tuple(X.copy() for X in before[:3])
     options = {"workspace": Workspace()} if problem.result == "w" else {}
