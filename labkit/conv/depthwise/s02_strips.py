@@ -14,7 +14,11 @@ Costs of T = R * S taps in NHWC, for a strip per image, a stride of 1, whole til
     LANES * CHANNELS * T * 4                        bytes of shared memory per block
     1                                               barriers per block
 
-Limited by memory for few taps, and by multiply-adds in float32 for 7 x 7.
+With dilation, outputs and pixels that many apart are a convolution without it, and have a launch of their own
+(`phases`).
+
+Limited by the pixels that are on their way, one row per thread, for 3 x 3 taps; by multiply-adds in float32 for 7 x 7.
+`s05_pipelined` has three rows on their way.
 
 Parts: `fast_divide` of `labkit.parts.division`; `load_taps`, `load_vectors` and the like of this folder.
 """

@@ -11,7 +11,7 @@ Costs of T = R * S taps in NHWC, for a strip per image, a stride of 1, whole til
     ceil(ROWS / 2) * LANES * CHANNELS * T * 4       bytes of shared memory per block
     2 * ceil(log2(ROWS))                            barriers per block
 
-Limited by memory for few taps, and by multiply-adds in float32 for 7 x 7.
+Limited as `s02_strips` is; `s07_pipelined_filter` has three rows on their way.
 
 Parts: `fast_divide` of `labkit.parts.division`; `load_vectors` and the like of this folder.
 """

@@ -9,8 +9,8 @@
   convolution has no matrices: it takes the multiply-adds of its definition.
 - Bytes are each operand once, and the workspace twice, since it is written and read.
 - The rate comes from the step's recorded times on the most similar GPU: the median over all problems of multiply-adds
-  per time without launches and bytes. A step without records gets a typical rate, a little above the step before it, or the one
-  that it states.
+  per time without launches and bytes. A step without records gets the typical rate that it states, or one a little
+  above that of the step before it.
 """
 
 from collections.abc import Sequence
