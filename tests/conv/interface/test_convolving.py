@@ -297,7 +297,7 @@ REFUSED = {
     ),
     "a reason for many": (
         lambda: conv.forward(X, W, format="tf32"),
-        "; tensor/mma, tensor/boxes, tensor/im2col, tensor/persistent: this step takes bfloat16 or float16, and",
+        "tensor/mma, tensor/boxes, tensor/im2col, tensor/persistent: this step takes bfloat16 or float16, and",
     ),
     "bits": (lambda: conv.forward(X.astype(np.uint16), W.astype(np.uint16)), 'say format="bfloat16"'),
     "y of another type": (
