@@ -35,7 +35,7 @@ def padded(N: int, layers, layout: str) -> tuple[tuple, ...]:
 
 
 BENCHED = tuple(sizes for layout in ("NCHW", "NHWC") for sizes in padded(64, LAYERS, layout))  # timed sizes
-COMPARED = BENCHED[2]  # the problem by which steps are compared
+(COMPARED,) = padded(64, MOBILENET_V2[2:3], "NHWC")  # the problem by which steps are compared
 ROOFLINE_PROBLEM = padded(2, [(32, 28, 3, 1)], "NHWC")[0]  # simulated for the roofline
 RECORD = "conv_depthwise"  # of timings, in labkit/results
 SIZES, STRIDES = tuple(range(1, 8)), (1, 2)  # that registers hold: of filters; of outputs

@@ -1,6 +1,7 @@
 """The depthwise ladder: as costly as its docstrings say, chosen for depthwise layers, and right in every format."""
 
 import re
+from itertools import product
 from math import ceil, log2, prod
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from labkit import conv
 from labkit.arrays.workspace import Workspace
 from labkit.conv.depthwise import padded, tiling
+from labkit.conv.depthwise.phases import axis_phases
 from labkit.conv.depthwise.tiling import Tiling
 from labkit.formats import BF16, FP16, FP32
 
@@ -122,6 +124,31 @@ def check(problem, tiles, format, steps=STEPS):
     for launch in step.module.launches(*arrays, problem, format=format, tiling=tiles, **options):
         launch.run()
     assert problem.is_right(before, (*arrays, problem), format)
+
+
+@pytest.mark.parametrize(
+    ("size", "taps", "zeros", "dilation"), [(9, 3, 2, 2), (7, 3, 6, 3), (1, 3, 2, 3), (8, 2, 0, 1)]
+)
+def test_phases_share_out_pixels_and_outputs(size, taps, zeros, dilation):
+    outputs = conv.output_size(size, taps, 1, zeros, zeros, dilation)
+    axes = [*axis_phases(size, outputs, zeros, dilation)]
+    pixels = [axis.first_pixel + dilation * n for axis in axes for n in range(axis.pixels)]
+    rows = [axis.first_output + dilation * n for axis in axes for n in range(axis.outputs)]
+    assert sorted(pixels) == [*range(size)] and sorted(rows) == [*range(outputs)]
+    for axis in axes:  # tap r of output n is on the pixel that the whole convolution has there
+        for n, r in product(range(axis.outputs), range(taps)):
+            whole = axis.first_output + dilation * n + dilation * r - zeros
+            assert axis.first_pixel + dilation * (n + r - axis.zeros) == whole
+
+
+@pytest.mark.parametrize("result", KINDS)
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+def test_a_dilated_convolution_has_a_launch_per_phase(result, layout):
+    problem = KINDS[result](2, 6, 11, 9, 6, 3, 3, 1, 1, 3, 2, 3, 3, 3, 2, 6, False, layout)
+    step, before = LADDER.step(STEPS[result]), problem.operands(BF16, seed=7)
+    run = step.simulate(*before, format=BF16)
+    assert len(run.traces) == 6 + (result == "w") and not run.errors
+    assert problem.is_right(before, run.operands, BF16)
 
 
 def test_what_is_no_depthwise_convolution_is_refused(step):
