@@ -32,12 +32,13 @@ class Phase(NamedTuple):
 
     def shape(self, name: str) -> tuple[int, int]:
         """Return rows and columns of x or y."""
-        return (self.rows.pixels, self.columns.pixels) if name == "x" else (self.rows.outputs, self.columns.outputs)
+        rows, columns = self
+        return (rows.pixels, columns.pixels) if name == "x" else (rows.outputs, columns.outputs)
 
     def first(self, name: str) -> tuple[int, int]:
         """Return the first row and column of x or y in the whole image."""
-        axes = self.rows, self.columns
-        return tuple(axis.first_pixel if name == "x" else axis.first_output for axis in axes)
+        rows, columns = self
+        return (rows.first_pixel, columns.first_pixel) if name == "x" else (rows.first_output, columns.first_output)
 
 
 def phases(problem: Convolution, name: str) -> list[Phase]:
@@ -48,14 +49,14 @@ def phases(problem: Convolution, name: str) -> list[Phase]:
         )
     rows = axis_phases(problem.H, problem.P, problem.top, problem.dilation_h)
     columns = axis_phases(problem.W, problem.Q, problem.left, problem.dilation_w)
-    return [phase for phase in map(Phase._make, product(rows, columns)) if all(phase.shape(name))]
+    found = [Phase(row, column) for row, column in product(rows, columns)]
+    return [phase for phase in found if all(phase.shape(name))]
 
 
 def axis_phases(pixels: int, outputs: int, zeros: int, dilation: int) -> Iterator[Axis]:
     """Yield the phases of an axis."""
     for first_output in range(dilation):
         before, first_pixel = divmod(first_output - zeros, dilation)
-        counts = (
-            max(0, -(-(count - first) // dilation)) for count, first in ((pixels, first_pixel), (outputs, first_output))
-        )
-        yield Axis(*counts, -before, first_pixel, first_output)
+        num_pixels = max(0, -(-(pixels - first_pixel) // dilation))
+        num_outputs = max(0, -(-(outputs - first_output) // dilation))
+        yield Axis(num_pixels, num_outputs, -before, first_pixel, first_output)
