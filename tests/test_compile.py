@@ -28,6 +28,9 @@ MOST_THREADS = 1024  # of any block
 SPILLS = {  # bytes that threads may spill whose bounds leave them few registers, for many values or for single ones
     "attention/forward/s02_kv_outer": 292,
     "attention/forward/s05_pipelined": 36,
+    "conv/depthwise/s02_strips": 4,
+    "conv/depthwise/s03_backward_data": 20,
+    "conv/depthwise/s04_backward_filter": 24,
     "norm/batch/s09_in_registers": 168,
     "norm/channels_last/s02_one_read": 280,
     "norm/channels_last/s03_in_registers": 116,

@@ -76,8 +76,13 @@ def baselines(problem, format):
     return contenders
 
 
-TABLES = [
-    _harness.Benchmark(name=ladder.record, title=f"Convolution, {ladder.name}", ladders=(ladder,), baselines=baselines)
-    for ladder in ladders("conv")
-]
+def benchmark(ladder) -> _harness.Benchmark:
+    """Return the benchmark of a ladder, in all formats of a step if the steps of the ladder differ in them."""
+    title = f"Convolution, {ladder.name}"
+    if len({step.formats for step in ladder}) > 1:
+        return _harness.benchmark_of_ladder(ladder, title, baselines=baselines)
+    return _harness.Benchmark(name=ladder.record, title=title, ladders=(ladder,), baselines=baselines)
+
+
+TABLES = [benchmark(ladder) for ladder in ladders("conv")]
 main = partial(_harness.run_all, TABLES)

@@ -188,6 +188,27 @@ class Convolution(ladder.Problem):
         return output_size(self.W, self.S, self.stride_w, self.left, self.right, self.dilation_w)
 
     @property
+    def dilated_stride(self) -> int:
+        """Largest stride along an axis with dilation; 1 if no such axis has a stride."""
+        axes = (self.stride_h, self.dilation_h), (self.stride_w, self.dilation_w)
+        return max((stride for stride, dilation in axes if dilation > 1), default=1)
+
+    @property
+    def odd_channels(self) -> bool:
+        """Whether the number of channels is odd, so that pixels are no whole words of two 16-bit channels."""
+        return self.C % 2 == 1
+
+    @property
+    def group_channels(self) -> int:
+        """Channels of a group, and of a filter."""
+        return self.C // self.groups
+
+    @property
+    def group_filters(self) -> int:
+        """Filters of a group."""
+        return self.K // self.groups
+
+    @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Shapes of images x, filters w and outputs y, in the layout."""
         return {
@@ -236,7 +257,8 @@ class Convolution(ladder.Problem):
         inputs = [format.decode(np.asarray(X)) for index, X in enumerate(arrays) if index != position]
         value = problem.oracle(*inputs)
         magnitude = problem.oracle(*map(np.abs, inputs))
-        rounding = format.result.rounding * np.abs(value)
+        least_normal = 2.0**-14 if format.result.dtype == np.float16 else 0.0  # below it rounding is not relative
+        rounding = format.result.rounding * np.maximum(np.abs(value), least_normal)
         random = random_rounding_bound(self.terms, problem.oracle(*map(np.square, inputs)), value)
         return {position: ladder.Expected(value, np.minimum(self.terms * EPS * magnitude, random) + rounding)}
 

@@ -37,7 +37,7 @@ class Conv2d(torch.nn.Conv2d):
             padding = [0] * 4
         x, filters = to_autocast_dtype(images, weight)
         dtype = x.dtype
-        if self.groups > 1:
+        if 1 < self.groups < self.in_channels:  # grouped, but not depthwise
             x, filters = x.float(), filters.float()
         if any(n > max_padding[side // 2] for side, n in enumerate(padding)):  # kernels accept no window of only zeros
             top, bottom, left, right = padding

@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 SMALL = {"N": 3, "R": 4, "S": 4, "stride_h": 3, "stride_w": 3, "dilation_h": 3, "dilation_w": 3, "groups": 3}
 LARGE = {"C": 40, "K": 70, "pixels": 20}  # of a group; pixels beside those that the filter spans
+OF_GROUP = {"C": "group_channels", "K": "group_filters"}
 FEW = 3
 
 
@@ -16,9 +17,16 @@ def convolutions(draw, kind, takes=None, large=LARGE):
         return draw(st.sampled_from(takes[name]) if name in takes else otherwise)
 
     most = draw(st.sampled_from(sorted(large)).map(lambda name: {name: large[name]}))
-    one = {name: value(name, st.integers(1, count)) for name, count in SMALL.items()}
-    for name in ("C", "K"):
-        one[name] = value(name, st.integers(1, most.get(name, FEW)).map(lambda n: n * one["groups"]))
+    counts = SMALL | ({"groups": most.get("C", FEW)} if "group_channels" in takes else {})
+    one = {name: value(name, st.integers(1, count)) for name, count in counts.items()}
+    if "odd_channels" in takes:
+        one["groups"] *= 2
+    for along in "hw" if "dilated_stride" in takes else "":
+        if one[f"stride_{along}"] > 1:
+            one[f"dilation_{along}"] = 1
+    for name, of_group in OF_GROUP.items():
+        in_group = value(of_group, st.integers(1, most.get(name, FEW)))
+        one[name] = value(name, st.just(in_group * one["groups"]))
     for size, taps, along, before, after in (("H", "R", "h", "top", "bottom"), ("W", "S", "w", "left", "right")):
         reach = one[f"dilation_{along}"] * (one[taps] - 1)
         for side in (before, after):

@@ -5,10 +5,12 @@
 - Multiply-adds are those that the algorithm does not save. Winograd multiplies (m + 2)^2 matrices for tiles of m x m
   outputs, which is 2.25 (m = 2), 4 (m = 4) or 5.06 (m = 6) times fewer than by the definition. An FFT has T^2 / 2 + 2
   bins, each a complex product of four or three real ones. The count includes the padding to whole warp tiles, and
-  the SMs left idle by products that are too small for all of them, unless those are split into parts.
+  the SMs left idle by products that are too small for all of them, unless those are split into parts. A depthwise
+  convolution has no matrices: it takes the multiply-adds of its definition.
 - Bytes are each operand once, and the workspace twice, since it is written and read.
 - The rate comes from the step's recorded times on the most similar GPU: the median over all problems of multiply-adds
-  per time without launches and bytes. A step without records gets a typical rate, a little above the step before it.
+  per time without launches and bytes. A step without records gets the typical rate that it states, or one a little
+  above that of the step before it.
 """
 
 from collections.abc import Sequence
@@ -55,6 +57,13 @@ class Gemms(NamedTuple):
         return self.count * rows * cols * self.depth * self.factors * idle
 
 
+def count_multiply_adds(step: Step, problem: Convolution, launches: Sequence[Launch]) -> float:
+    """Return the multiply-adds of a step, for a problem and the step's launches for it."""
+    if step.ladder.name == "depthwise":
+        return problem.flops / 2
+    return count_gemms(step, problem, launches).multiply_adds
+
+
 def count_gemms(step: Step, problem: Convolution, launches: Sequence[Launch]) -> Gemms:
     """Return the matrix products of a step, for a problem and the step's launches for it."""
     if step.ladder.name == "winograd":
@@ -95,7 +104,7 @@ def predict_ms(
     """Return the predicted time of a step, for a problem and the step's launches and workspace for it."""
     capability = tuple(cuda.get_current_device().compute_capability)
     rate = _recorded_rate(step, format, tuning.gpu_name(), capability)
-    gemm_us = count_gemms(step, problem, launches).multiply_adds / rate
+    gemm_us = count_multiply_adds(step, problem, launches) / rate
     return (overhead_us(problem, format, len(launches), workspace_bytes) + gemm_us) / 1e3
 
 
@@ -115,7 +124,8 @@ def _recorded_rate(step, format, gpu, capability):
             times_us[problem] = row["time_ms"] * 1e3
         if times_us:
             return median(_rate_of(step, problem, format, time_us) for problem, time_us in times_us.items())
-    return TYPICAL_RATES[format.itemsize] * STEP_GAIN ** step.ladder.steps.index(step)
+    typical_rate = TYPICAL_RATES[format.itemsize] * STEP_GAIN ** step.ladder.steps.index(step)
+    return getattr(step.module, "TYPICAL_RATE", typical_rate)
 
 
 def _rate_of(step, problem, format, time_us):
@@ -123,4 +133,4 @@ def _rate_of(step, problem, format, time_us):
     workspace = CountingWorkspace()
     launches = step.launches(*placeholder_views(problem, format), problem, format=format, workspace=workspace)
     gemm_us = time_us - overhead_us(problem, format, len(launches), workspace.size_bytes)
-    return count_gemms(step, problem, launches).multiply_adds / max(gemm_us, MIN_GEMM_SHARE * time_us)
+    return count_multiply_adds(step, problem, launches) / max(gemm_us, MIN_GEMM_SHARE * time_us)

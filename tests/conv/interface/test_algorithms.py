@@ -37,12 +37,12 @@ def test_what_a_ladder_offers_is_among_its_steps_and_each_direction_has_several(
 def test_a_new_ladder_is_found_by_what_its_steps_state(monkeypatch):
     from labkit.conv.interface import algorithms as module
 
-    known = ladders("conv")
-    monkeypatch.setattr(module, "ladders", lambda operation: known[:1] * 1)
-    monkeypatch.delattr(known[0].module, "ALGORITHMS")
+    direct = conv.ladder("direct")
+    monkeypatch.setattr(module, "ladders", lambda operation: [direct])
+    monkeypatch.delattr(direct.module, "ALGORITHMS")
     try:
         algorithms.cache_clear()
-        assert algorithms("y") == tuple(map(Algorithm, known[0]))  # a ladder that says nothing offers all
+        assert algorithms("y") == tuple(map(Algorithm, direct))  # a ladder that says nothing offers all
     finally:
         algorithms.cache_clear()
 
@@ -153,7 +153,7 @@ def test_what_a_gpu_refuses_is_a_reason(monkeypatch):
 
 
 def test_an_unknown_algorithm_is_refused_with_the_list():
-    with pytest.raises(ValueError, match="no algorithm 'winograd' for this: there is direct/registers, "):
+    with pytest.raises(ValueError, match="no algorithm 'winograd' for this: there is .*direct/registers, "):
         find_algorithm("winograd", "y")
 
 

@@ -236,7 +236,7 @@ def test_a_plan_runs_for_other_arrays_that_lie_alike():
 def test_a_plan_that_cannot_be_is_refused():
     problem = conv.Forward(2, 4, 9, 8, 6, 3, 3)
     arrays = list(map(cuda.to_device, problem.operands()[:3]))
-    with pytest.raises(ValueError, match="no algorithm 'fast' for this: there is direct/registers"):
+    with pytest.raises(ValueError, match="no algorithm 'fast' for this: there is .*direct/registers"):
         conv.plan(problem, *arrays, algorithm="fast")
     with pytest.raises(ValueError, match=r"winograd/f4x4 cannot be taken, since it needs [\d,]+ bytes of workspace"):
         conv.plan(problem, *arrays, algorithm="winograd/f4x4", workspace_limit_bytes=100)
@@ -297,7 +297,7 @@ REFUSED = {
     ),
     "a reason for many": (
         lambda: conv.forward(X, W, format="tf32"),
-        "; tensor/mma, tensor/boxes, tensor/im2col, tensor/persistent: this step takes bfloat16 or float16, and",
+        "tensor/mma, tensor/boxes, tensor/im2col, tensor/persistent: this step takes bfloat16 or float16, and",
     ),
     "bits": (lambda: conv.forward(X.astype(np.uint16), W.astype(np.uint16)), 'say format="bfloat16"'),
     "y of another type": (

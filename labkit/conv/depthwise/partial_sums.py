@@ -1,0 +1,45 @@
+"""Second launch of a gradient of filters: it adds the parts in a fixed order, so every run gives the same bits."""
+
+from functools import cache
+
+import numpy as np
+
+from labkit import cuda, ptx, specialise
+from labkit.conv.depthwise.vectors import from_float32
+from labkit.formats import Format
+from labkit.ladder import Launch
+
+LANES, ROWS = 32, 16  # of a block: elements, and threads that share the parts of one
+ELEMENT, FORMAT = np.float32, ptx.BF16  # of the result; of 16-bit numbers
+
+
+@cuda.jit
+def add_parts(parts, out, channels):
+    """out[channel, tap] = the sum of parts[part, tap, channel], in whose order blocks store neighbours at once."""
+    sums = cuda.shared.array((ROWS, LANES), np.float32)
+    lane, row = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
+    channel, tap = np.uint32(cuda.blockIdx.x * np.uint32(LANES) + lane), np.uint32(cuda.blockIdx.y)
+    acc = np.float32(0)
+    if channel < channels:
+        for part in range(row, parts.shape[0], ROWS):
+            acc += parts[part, tap, channel]
+    sums[row, lane] = acc
+    cuda.syncthreads()
+    if row == 0 and channel < channels:
+        for other in range(1, ROWS):
+            acc += sums[other, lane]
+        out[np.uint32(channel * np.uint32(cuda.gridDim.y) + tap)] = from_float32(acc)
+
+
+def sum_parts(parts, out, format: Format) -> Launch:
+    """Return the launch of out = the sum of `parts` along their first axis, in a format, with taps last."""
+    _, taps, channels = parts.shape
+    grid = -(-channels // LANES), taps
+    return Launch(specialise_format(format), grid, (LANES, ROWS), (parts, out, np.uint32(channels)))
+
+
+@cache
+def specialise_format(format: Format):
+    """Return the kernel for a format of the result."""
+    element = np.float32 if format.itemsize == 4 else np.uint16
+    return specialise(add_parts, ELEMENT=element, FORMAT=format.number)
