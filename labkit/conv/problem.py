@@ -236,7 +236,8 @@ class Convolution(ladder.Problem):
         inputs = [format.decode(np.asarray(X)) for index, X in enumerate(arrays) if index != position]
         value = problem.oracle(*inputs)
         magnitude = problem.oracle(*map(np.abs, inputs))
-        rounding = format.result.rounding * np.abs(value)
+        least_normal = 2.0**-14 if format.result.dtype == np.float16 else 0.0  # below it rounding is not relative
+        rounding = format.result.rounding * np.maximum(np.abs(value), least_normal)
         random = random_rounding_bound(self.terms, problem.oracle(*map(np.square, inputs)), value)
         return {position: ladder.Expected(value, np.minimum(self.terms * EPS * magnitude, random) + rounding)}
 
