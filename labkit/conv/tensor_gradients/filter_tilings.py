@@ -9,9 +9,7 @@ from labkit.conv.tensor.tilings import (
     BARRIER_BYTES,
     CHANNELS,
     DRAM_BYTES,
-    GROUP_CYCLES,
     MAX_STAGES,
-    OUTPUTS_PER_CYCLE,
     PIXEL_CYCLES,
     SHARED_BYTES,
     START_CYCLES,
@@ -22,12 +20,17 @@ ROW_BYTES = 128  # of a pixel in a tile
 PIXELS = 64  # in a step of the model
 MIN_STAGES = 4  # of 64 pixels; with less room a stage has 32
 MAX_WAVES = 3  # of blocks, that parts may make
+CLUSTERS = (1, 2, 4)  # blocks
 
-# Cycles of an SM of an H100.
-SHARED_CYCLES = 0.5  # to load a row of a tile that other SMs load as well, at least
-STORED_PER_CYCLE = 6  # float32 sums of a block
-REDUCTION_CYCLES = 3500  # to start and end the launch that adds parts
-REDUCED_BYTES = 1500  # per cycle, for all SMs
+# Cycles of an SM of an H100, fitted to measured times of an H200.
+SHARED_CYCLES = 0.5  # at least, to load a row of a tile from L2 that other SMs load as well
+STEP_CYCLES = 20  # of waits
+OUTPUTS_PER_CYCLE = 31  # of a tile, in a step of 64 pixels
+STORED_PER_CYCLE = 8  # sums of a block, to memory
+EXCHANGE_CYCLES = 2500  # of a cluster
+EXCHANGED_PER_CYCLE = 16  # sums of a block that others read
+REDUCTION_CYCLES = 2500  # to start and end the launch that adds parts
+REDUCED_BYTES = 2000  # per cycle, for all SMs
 
 
 class Tiling(NamedTuple):
@@ -69,7 +72,7 @@ class Tiling(NamedTuple):
     @property
     def registers(self) -> tuple[int, int]:
         """Registers of a producer thread, and of a consumer."""
-        return (40, 232) if self.warpgroups == 2 else (32, 160)
+        return (40, 232) if self.warpgroups == 2 else (56, 152)
 
     @property
     def _room(self):
@@ -88,6 +91,14 @@ TILINGS = (
 )
 
 
+class Split(NamedTuple):
+    """A tiling, the parts of each sum, and the blocks of a cluster, which add their parts themselves."""
+
+    tiling: Tiling
+    parts: int
+    cluster: int
+
+
 class Product(NamedTuple):
     """Sizes of the product that the gradient is, over all pixels of the outputs."""
 
@@ -99,38 +110,44 @@ class Product(NamedTuple):
 
 
 @lru_cache(1024)  # products
-def best_split(product: Product, sms: int, max_parts: int) -> tuple[Tiling, int]:
-    """Return the tiling and the number of parts of each sum with the least predicted time."""
-    return min(list_splits(product, sms, max_parts), key=lambda split: estimate_cycles(*split, product, sms))
+def best_split(product: Product, sms: int, max_groups: int | None = None) -> Split:
+    """Return the split with the least predicted time, of which at most `max_groups` groups of parts are stored."""
+    return min(list_splits(product, sms, max_groups), key=lambda split: estimate_cycles(split, product, sms))
 
 
-def list_splits(product: Product, sms: int, max_parts: int) -> Iterator[tuple[Tiling, int]]:
-    """Yield tilings with numbers of parts: one, or such that tiles of all parts fill the SMs once or several times."""
+def list_splits(product: Product, sms: int, max_groups: int | None = None) -> Iterator[Split]:
+    """Yield splits with one part, or with such a number that tiles of all parts fill the SMs once or several times."""
     for tiling in TILINGS:
-        most = min(max_parts, ceil(product.pixels / tiling.pixels))
-        for parts in sorted({1, *(min(most, waves * sms // count_tiles(tiling, product)) for waves in _waves())}):
-            if parts:
-                yield tiling, parts
-
-
-def _waves():
-    return range(1, 1 + MAX_WAVES)
+        yield Split(tiling, 1, 1)
+        steps, tiles = ceil(product.pixels / tiling.pixels), count_tiles(tiling, product)
+        for cluster in CLUSTERS:
+            counts = {min(steps, waves * sms // tiles) // cluster for waves in range(1, 1 + MAX_WAVES)}
+            counts = {groups if max_groups is None else min(groups, max(1, max_groups)) for groups in counts}
+            yield from (Split(tiling, groups * cluster, cluster) for groups in counts if groups * cluster > 1)
 
 
 def count_tiles(tiling: Tiling, product: Product) -> int:
     return ceil(product.filters / tiling.filters) * ceil(product.channels / tiling.channels)
 
 
-def estimate_cycles(tiling: Tiling, parts: int, product: Product, sms: int) -> float:
-    """Return the predicted cycles of the gradient of 16-bit numbers."""
+def estimate_cycles(split: Split, product: Product, sms: int) -> float:
+    """Return the predicted cycles of the gradient of 16-bit numbers.
+
+    A step of 64 pixels takes as long as its products, or the copies from L2, or its traffic with shared memory: 128
+    bytes per cycle, a row of a tile written by a copy or read by a warpgroup.
+    """
+    tiling, parts, cluster = split
     rows, cols = tiling.filters, tiling.channels
     row_tiles, col_tiles = ceil(product.filters / rows), ceil(product.channels / cols)
     waves = ceil(row_tiles * col_tiles * parts / sms)
     steps = ceil(ceil(product.pixels / PIXELS) / parts)
-    load_cycles = rows * max(SHARED_CYCLES, PIXEL_CYCLES / col_tiles) + cols * max(
-        SHARED_CYCLES, PIXEL_CYCLES / row_tiles
+    row_cycles, col_cycles = (max(SHARED_CYCLES, PIXEL_CYCLES / count) for count in (col_tiles, row_tiles))
+    shared_rows = rows + cols + tiling.warpgroups * tiling.m_blocks * (WM + tiling.columns)
+    step_cycles = STEP_CYCLES + max(
+        rows * cols / OUTPUTS_PER_CYCLE, rows * row_cycles + cols * col_cycles, shared_rows * PIXELS * ROW_BYTES / 8192
     )
-    step_cycles = tiling.warpgroups * GROUP_CYCLES + max(rows * cols / OUTPUTS_PER_CYCLE, load_cycles)
-    tile_cycles = steps * step_cycles + rows * cols / STORED_PER_CYCLE
-    reduction_cycles = REDUCTION_CYCLES + 4 * parts * product.sums / REDUCED_BYTES if parts > 1 else 0
+    tile_cycles = steps * step_cycles + rows * cols / cluster / STORED_PER_CYCLE
+    if cluster > 1:
+        tile_cycles += EXCHANGE_CYCLES + rows * cols * (cluster - 1) / cluster / EXCHANGED_PER_CYCLE
+    reduction_cycles = REDUCTION_CYCLES + 4 * parts / cluster * product.sums / REDUCED_BYTES if parts > cluster else 0
     return START_CYCLES + max(waves * tile_cycles, product.bytes / DRAM_BYTES) + reduction_cycles

@@ -24,7 +24,7 @@ Limited by L2, from which pixels are loaded again for each tap, and by the parts
 
 from dataclasses import replace
 from functools import cache
-from math import ceil
+from math import ceil, gcd
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from labkit.conv.problem import BackwardFilterNHWC
 from labkit.conv.sizes import make_windows
 from labkit.conv.tensor.operands import fold_taps, is_worth_folding, make_pixel_map
 from labkit.conv.tensor.padding import copy_padded
-from labkit.conv.tensor_gradients.filter_tilings import Product, Tiling, best_split, count_tiles
+from labkit.conv.tensor_gradients.filter_tilings import Product, Split, best_split, count_tiles
 from labkit.conv.tensor_gradients.part_sums import sum_parts
 from labkit.ladder import Launch
 from labkit.parts.division import fast_divide
@@ -53,6 +53,7 @@ FORMAT = RESULT = ptx.BF16
 A_MAJOR = B_MAJOR = ptx.MN_MAJOR
 ROW_GROUPS, COL_GROUPS = 2, 1  # warpgroups along the filters and along the channels of a block's tile
 M_BLOCKS, COLUMNS = 1, 256  # of 64 filters, and of channels of one or several taps, per warpgroup
+CLUSTER = 1  # blocks that compute parts of one tile and add them through shared memory
 PIXELS = 64  # per stage
 STEP = 16  # pixels per instruction
 STAGES = 4
@@ -63,11 +64,14 @@ BM, BN = WM * ROW_GROUPS * M_BLOCKS, COLUMNS * COL_GROUPS  # tile of a block: fi
 Y_BOXES, X_BOXES = BM // CHANNELS, BN // CHANNELS  # copies per stage
 ACC_VALUES = COLUMNS // 2  # of a thread per block of 64 filters
 BOX_VALUES = CHANNELS // 2  # of them, of a box of channels
+ALL_VALUES = M_BLOCKS * ACC_VALUES  # of a thread
+VALUES = ALL_VALUES // CLUSTER  # of them, that it stores
+PIECE = gcd(VALUES, BOX_VALUES)  # of them, within a box
 WARPGROUPS = ROW_GROUPS * COL_GROUPS  # consumers
+CONSUMERS = 128 * WARPGROUPS  # threads
 WARPS = 4 * (1 + WARPGROUPS)
 IN_PARTS = True  # results are float32 sums of parts; else a single part is rounded
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232  # per thread
-MAX_PARTS = 512
 X_BYTE = STAGES * Y_BOXES * PIXELS * BOX * 4  # where the tiles of images begin
 STAGE_BYTES = (Y_BOXES + X_BOXES) * PIXELS * BOX * 4
 
@@ -103,6 +107,16 @@ def count_chunks(conv):
 
 
 @cuda.jit(device=True)
+def add_in_cluster(acc, sums, thread, rank):
+    """acc = this block's share of the sums of the cluster's blocks, whose accumulators are in `sums`."""
+    for i in range(VALUES):
+        total = np.float32(0)
+        for block in range(CLUSTER):
+            total += ptx.cluster_load(sums, (rank * VALUES + i, thread), block)
+        acc[i // ACC_VALUES, i % ACC_VALUES] = total
+
+
+@cuda.jit(device=True)
 def store_two(w, part, k, column, a, b, conv):
     """Store neighbouring sums of filter k, if it exists."""
     if k < conv.K:
@@ -114,6 +128,7 @@ def store_two(w, part, k, column, a, b, conv):
 
 @cuda.jit(launch_bounds=(32 * WARPS, 1), early=True)
 def backward_filter(x_map, y_map, w, conv, rows, tiles, parts):
+    sums = ptx.shared_array(0, (ALL_VALUES, CONSUMERS), np.float32)  # after the last stage
     y_tiles = ptx.shared_array(0, (STAGES, Y_BOXES, PIXELS, BOX), np.uint32)
     x_tiles = ptx.shared_array(X_BYTE, (STAGES, X_BOXES, PIXELS, BOX), np.uint32)
     full = cuda.shared.array(STAGES, np.uint64)
@@ -131,10 +146,12 @@ def backward_filter(x_map, y_map, w, conv, rows, tiles, parts):
     cuda.syncthreads()
     ptx.launch_release()
     ptx.launch_wait()  # from here on it accesses global memory
-    block, tiles = np.uint32(cuda.blockIdx.x), np.uint32(tiles)
-    part = block // tiles
-    col = np.uint32(block - part * tiles) // np.uint32(rows)
-    row = np.uint32(block - part * tiles - col * np.uint32(rows))
+    rank = np.uint32(ptx.cluster_rank())
+    cluster, tiles = np.uint32(cuda.blockIdx.x) // np.uint32(CLUSTER), np.uint32(tiles)
+    group = cluster // tiles  # of parts that a cluster adds
+    part = np.uint32(group * np.uint32(CLUSTER) + rank)
+    col = np.uint32(cluster - group * tiles) // np.uint32(rows)
+    row = np.uint32(cluster - group * tiles - col * np.uint32(rows))
     steps = np.uint32(conv.NPQ + np.uint32(PIXELS - 1)) // np.uint32(PIXELS)
     begin, end = np.int64(steps) * part // parts, np.int64(steps) * (part + 1) // parts
     chunks = count_chunks(conv)
@@ -154,6 +171,9 @@ def backward_filter(x_map, y_map, w, conv, rows, tiles, parts):
                 stage += 1
                 if stage == STAGES:
                     stage, parity = 0, 1 - parity
+        if CLUSTER > 1:
+            ptx.cluster_sync()
+            ptx.cluster_sync()
     # -- consumers: acc += y.T x --
     else:
         ptx.setmaxnreg_inc(CONSUMER_REGISTERS)
@@ -183,29 +203,45 @@ def backward_filter(x_map, y_map, w, conv, rows, tiles, parts):
                 stage, parity = 0, 1 - parity
         ptx.wgmma_wait(0)
 
+        # -- add the sums of the cluster --
+        if CLUSTER > 1:
+            thread = np.uint32((warp - 4) * 32 + lane)
+            ptx.barrier_sync(1, CONSUMERS)  # until all have read the last stage
+            for m_block in range(M_BLOCKS):
+                for n in range(ACC_VALUES):
+                    sums[m_block * ACC_VALUES + n, thread] = acc[m_block, n]
+            ptx.cluster_sync()
+            add_in_cluster(acc, sums, thread, rank)
+            ptx.cluster_sync()  # until the others have read this block's sums
+
         # -- store sums --
         channels = conv.vectors.value * np.uint32(8)
-        for start in range(0, ACC_VALUES, BOX_VALUES):
-            box = np.uint32(col * np.uint32(X_BOXES) + x_box + np.uint32(start // BOX_VALUES))
+        for start in range(0, VALUES, PIECE):
+            value = np.uint32(rank * np.uint32(VALUES) + np.uint32(start))  # of the cluster
+            m_block, n0 = value // np.uint32(ACC_VALUES), value % np.uint32(ACC_VALUES)
+            box = np.uint32(col * np.uint32(X_BOXES) + x_box + n0 // np.uint32(BOX_VALUES))
             tap = box // chunks
-            c0 = np.uint32((box - tap * chunks) * np.uint32(CHANNELS) + lane % 4 * 2)
+            c0 = (box - tap * chunks) * np.uint32(CHANNELS) + n0 % np.uint32(BOX_VALUES) * 2 + lane % 4 * 2
             tap_of_w = np.uint32(conv.RS - np.uint32(1) - tap) if conv.flipped == 1 else tap
-            for n in range(0, BOX_VALUES, 4):
+            k = np.uint32((row * Y_BOXES + y_box + m_block) * WM + warp % 4 * 16 + lane // 4)
+            for n in range(0, PIECE, 4):
                 c = np.uint32(c0 + np.uint32(n * 2))
                 if tap < conv.RS and c < channels:
-                    for m_block in range(M_BLOCKS):
-                        k = np.uint32((row * Y_BOXES + y_box + m_block) * WM + warp % 4 * 16 + lane // 4)
-                        i, column = start + n, np.uint32(tap_of_w * channels + c)
-                        store_two(w, part, k, column, acc[m_block, i], acc[m_block, i + 1], conv)
-                        k = np.uint32(k + np.uint32(8))
-                        store_two(w, part, k, column, acc[m_block, i + 2], acc[m_block, i + 3], conv)
+                    i, column = start + n, np.uint32(tap_of_w * channels + c)
+                    m, j = i // ACC_VALUES, i % ACC_VALUES
+                    store_two(w, group, k, column, acc[m, j], acc[m, j + 1], conv)
+                    store_two(w, group, np.uint32(k + np.uint32(8)), column, acc[m, j + 2], acc[m, j + 3], conv)
 
 
-backward_filter_3 = cuda.jit(launch_bounds=(32 * 16, 1), early=True)(backward_filter.py_func)  # with three consumers
+@cache
+def with_bounds(warpgroups: int, cluster: int):
+    """Return the kernel for a number of consumers and of blocks per cluster."""
+    bounds = 128 * (1 + warpgroups), 1
+    return cuda.jit(launch_bounds=bounds, early=True, cluster=cluster)(backward_filter.py_func)
 
 
-def launches(x, w, y, problem, format, workspace, tiling=None, parts=1, limit_bytes=None):
-    """w = the gradient of the filters, from images x and the outputs' gradient y, by the given tiling and parts."""
+def launches(x, w, y, problem, format, workspace, split=None, limit_bytes=None):
+    """w = the gradient of the filters, from images x and the outputs' gradient y, split as given or best."""
     problem.check(x, w, y, supported=SUPPORTED, dtype=format.dtype)
     C, K = (round_up_to_vectors(n, format.dtype) for n in (problem.C, problem.K))
     sequence, padded = [], problem
@@ -217,42 +253,44 @@ def launches(x, w, y, problem, format, workspace, tiling=None, parts=1, limit_by
         else:
             x = copy_padded(x, (problem.N, problem.H, problem.W, C), (0, 0), "images", workspace, sequence)
             padded = replace(problem, C=C)
-    N, P, Q = problem.N, problem.P, problem.Q
-    num_sums = problem.K * problem.R * problem.S * C
-    channels = padded.R * padded.S * ceil(padded.C / CHANNELS) * CHANNELS
-    product = Product(problem.K, channels, N * P * Q, num_sums, problem.min_bytes(format))
-    if tiling is None:
-        limit = None if limit_bytes is None else limit_bytes - workspace.size_bytes
-        tiling, parts = best_split(product, cuda.get_current_device().MULTIPROCESSOR_COUNT, most_parts(num_sums, limit))
-    in_parts = parts > 1 or C != problem.C
+    row = problem.R * problem.S * C  # sums of a filter
+    if split is None:
+        limit = None if limit_bytes is None else max(0, limit_bytes - workspace.size_bytes) // (4 * problem.K * row)
+        split = best_split(as_product(padded, format), cuda.get_current_device().MULTIPROCESSOR_COUNT, limit)
+    tiling, groups = split.tiling, split.parts // split.cluster
+    in_parts = groups > 1 or C != problem.C
     if in_parts:
-        target = workspace.array("parts", (parts, problem.K, num_sums // problem.K), np.float32)
+        sums = workspace.array("parts", (groups, problem.K, row), np.float32)
     else:
-        target = as_words(reshape(w, 1, problem.K, num_sums // problem.K))
+        sums = as_words(reshape(w, 1, problem.K, row))
     maps = (
         make_pixel_map(as_words(x), padded, tiling.pixels, BOX),
-        ptx.TensorMap(as_words(reshape(y, N * P * Q, K)), (tiling.pixels, BOX)),
+        ptx.TensorMap(as_words(reshape(y, problem.N * problem.P * problem.Q, K)), (tiling.pixels, BOX)),
     )
+    product = as_product(padded, format)
     rows, tiles = ceil(problem.K / tiling.filters), count_tiles(tiling, product)
-    arguments = *maps, target, make_windows(padded, format), rows, tiles, parts
-    kernel = specialise_tiling(tiling, format, in_parts)
+    arguments = *maps, sums, make_windows(padded, format), rows, tiles, split.parts
+    kernel = specialise_split(split, format, in_parts)
     block = 32, 4 * (1 + tiling.warpgroups)
-    sequence.append(Launch(kernel, tiles * parts, block, arguments, tiling.shared_bytes))
+    sequence.append(Launch(kernel, tiles * split.parts, block, arguments, tiling.shared_bytes))
     if in_parts:
-        sequence.append(sum_parts(target, w, C, format))
+        sequence.append(sum_parts(sums, w, C, format))
     return sequence
 
 
-def most_parts(num_sums: int, limit_bytes: int | None) -> int:
-    """Return the number of parts, of this many sums each, that a workspace may have; at least 1."""
-    return MAX_PARTS if limit_bytes is None else min(MAX_PARTS, max(1, limit_bytes // (4 * num_sums)))
+def as_product(problem, format) -> Product:
+    """Return the product that computes the gradient of the filters of a problem."""
+    channels = problem.R * problem.S * ceil(problem.C / CHANNELS) * CHANNELS
+    sums = problem.K * problem.R * problem.S * problem.C
+    return Product(problem.K, channels, problem.N * problem.P * problem.Q, sums, problem.min_bytes(format))
 
 
 @cache
-def specialise_tiling(tiling: Tiling, format, in_parts: bool):
-    """Return the kernel for a tiling and a format, and for results in parts or rounded."""
+def specialise_split(split: Split, format, in_parts: bool):
+    """Return the kernel for a split and a format, and for results in parts or rounded."""
+    tiling = split.tiling
     return specialise(
-        backward_filter if tiling.warpgroups == 2 else backward_filter_3,
+        with_bounds(tiling.warpgroups, split.cluster),
         FORMAT=format.number,
         RESULT=format.result.number,
         IN_PARTS=in_parts,
@@ -260,6 +298,7 @@ def specialise_tiling(tiling: Tiling, format, in_parts: bool):
         COL_GROUPS=tiling.col_groups,
         M_BLOCKS=tiling.m_blocks,
         COLUMNS=tiling.columns,
+        CLUSTER=split.cluster,
         PIXELS=tiling.pixels,
         STAGES=tiling.stages,
         PRODUCER_REGISTERS=tiling.registers[0],
