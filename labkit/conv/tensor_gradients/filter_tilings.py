@@ -10,6 +10,7 @@ from labkit.conv.tensor.tilings import (
     CHANNELS,
     DRAM_BYTES,
     MAX_STAGES,
+    OUTSIDE_CYCLES,
     PIXEL_CYCLES,
     SHARED_BYTES,
     START_CYCLES,
@@ -20,12 +21,15 @@ ROW_BYTES = 128  # of a pixel in a tile
 PIXELS = 64  # in a step of the model
 MIN_STAGES = 4  # of 64 pixels; with less room a stage has 32
 MAX_WAVES = 3  # of blocks, that parts may make
+GPC_SMS = 16  # at least, of a group of SMs in which the blocks of a cluster are
 CLUSTERS = (1, 2, 4)  # blocks
 
 # Cycles of an SM of an H100, fitted to measured times of an H200.
 SHARED_CYCLES = 0.5  # at least, to load a row of a tile from L2 that other SMs load as well
+SHARING = 0.75  # n blocks that load the same rows take 1 / n**SHARING of the time
 STEP_CYCLES = 20  # of waits
 OUTPUTS_PER_CYCLE = 31  # of a tile, in a step of 64 pixels
+SHARED_BYTES_PER_CYCLE = 128  # of shared memory
 STORED_PER_CYCLE = 8  # sums of a block, to memory
 EXCHANGE_CYCLES = 2500  # of a cluster
 EXCHANGED_PER_CYCLE = 16  # sums of a block that others read
@@ -72,7 +76,7 @@ class Tiling(NamedTuple):
     @property
     def registers(self) -> tuple[int, int]:
         """Registers of a producer thread, and of a consumer."""
-        return (40, 232) if self.warpgroups == 2 else (56, 152)
+        return (56, 224) if self.warpgroups == 2 else (56, 152)
 
     @property
     def _room(self):
@@ -121,7 +125,8 @@ def list_splits(product: Product, sms: int, max_groups: int | None = None) -> It
         yield Split(tiling, 1, 1)
         steps, tiles = ceil(product.pixels / tiling.pixels), count_tiles(tiling, product)
         for cluster in CLUSTERS:
-            counts = {min(steps, waves * sms // tiles) // cluster for waves in range(1, 1 + MAX_WAVES)}
+            usable_sms = sms if cluster <= 2 else sms // GPC_SMS * GPC_SMS
+            counts = {min(steps, waves * usable_sms // tiles) // cluster for waves in range(1, 1 + MAX_WAVES)}
             counts = {groups if max_groups is None else min(groups, max(1, max_groups)) for groups in counts}
             yield from (Split(tiling, groups * cluster, cluster) for groups in counts if groups * cluster > 1)
 
@@ -141,13 +146,18 @@ def estimate_cycles(split: Split, product: Product, sms: int) -> float:
     row_tiles, col_tiles = ceil(product.filters / rows), ceil(product.channels / cols)
     waves = ceil(row_tiles * col_tiles * parts / sms)
     steps = ceil(ceil(product.pixels / PIXELS) / parts)
-    row_cycles, col_cycles = (max(SHARED_CYCLES, PIXEL_CYCLES / count) for count in (col_tiles, row_tiles))
+    load_cycles = _load_cycles(rows, product.filters, col_tiles) + _load_cycles(cols, product.channels, row_tiles)
     shared_rows = rows + cols + tiling.warpgroups * tiling.m_blocks * (WM + tiling.columns)
-    step_cycles = STEP_CYCLES + max(
-        rows * cols / OUTPUTS_PER_CYCLE, rows * row_cycles + cols * col_cycles, shared_rows * PIXELS * ROW_BYTES / 8192
-    )
+    shared_cycles = shared_rows * ROW_BYTES / SHARED_BYTES_PER_CYCLE
+    step_cycles = STEP_CYCLES + max(rows * cols / OUTPUTS_PER_CYCLE, load_cycles, shared_cycles)
     tile_cycles = steps * step_cycles + rows * cols / cluster / STORED_PER_CYCLE
     if cluster > 1:
         tile_cycles += EXCHANGE_CYCLES + rows * cols * (cluster - 1) / cluster / EXCHANGED_PER_CYCLE
     reduction_cycles = REDUCTION_CYCLES + 4 * parts / cluster * product.sums / REDUCED_BYTES if parts > cluster else 0
     return START_CYCLES + max(waves * tile_cycles, product.bytes / DRAM_BYTES) + reduction_cycles
+
+
+def _load_cycles(size: int, total: int, blocks: int) -> float:
+    """Return the cycles to load 64 pixels of `size` filters or channels, of `total`, that as many blocks load."""
+    outside = -total % size / ceil(total / size)  # past the last, on average
+    return size * max(SHARED_CYCLES, PIXEL_CYCLES / blocks**SHARING) + outside * OUTSIDE_CYCLES
