@@ -17,8 +17,8 @@ the channels of each pixel or tap.
 
 Costs, where K is a multiple of 64, C of BN and NHW of BM, at a stride of 1:
 
-    KRS / 64 * (1 + BN / 64) / (BM * BN)   copies per pixel, of whole tiles
-    KRS / 16 * 2 / (BM * BN)               `wgmma` of a warpgroup per pixel
+    KRS / 64 * (1 + BN / 64) / (BM * BN)   copies per element of the images
+    KRS / 16 / (64 * BN)                   `wgmma` of a warpgroup per element of the images
     0                                      bytes of workspace
 
 Limited as the convolution is: by L2, and with 1 x 1 taps by device memory.

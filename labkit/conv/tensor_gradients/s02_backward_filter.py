@@ -6,20 +6,22 @@ is an MN-major tile of `wgmma`, so TMA loads both as they are: boxes of the outp
 (`tensor/s03_im2col`) once for each tap. The ring, its producer and its consumers are those of `tensor/s04_persistent`.
 
 The result is as small as the filters, and its sums are long, so the pixels are divided into parts, each with a whole
-gradient in float32. A last launch adds the parts in a fixed order and rounds once. One part is rounded and stored
-directly. `best_split` chooses the shape of the tiles and the number of parts: a layer of 64 filters and channels takes
-one tile of 64 x 576, which reads each gradient of the outputs once.
+gradient in float32. Blocks of a cluster compute parts of the same tile. At the end each puts its sums into its shared
+memory, and adds a share of all of them, in the order of the blocks. If there are more parts, a last launch adds those
+of the clusters in a fixed order. Results are rounded once. `best_split` chooses the tiles, the parts and the clusters:
+a layer of 64 filters and channels takes one tile of 64 x 576, which reads each gradient of the outputs once.
 
 If C or K is not a multiple of 8, images or gradients are copied first, with zeros after the channels of each pixel;
 with few channels that copy makes the taps of a row channels of one tap, as in `tensor/s04_persistent`.
 
 Costs, where C is a multiple of BN, K of BM and NPQ of the pixels of all parts:
 
-    NPQ / PIXELS * (BM + BN) / 64 / (BM * BN)   copies per element of the filters, of 64 channels
-    NPQ / 16 / (64 * COLUMNS)                   `wgmma` of a warpgroup per element of the filters
-    4 * K * CRS * parts                         bytes of workspace, if there is more than one part
+    NPQ / PIXELS / 64 * (1 / BM + 1 / BN)   copies per element of the filters, of 64 channels of PIXELS pixels
+    NPQ / 16 / (64 * COLUMNS)               `wgmma` of a warpgroup per element of the filters
+    4 * parts / CLUSTER                     bytes of workspace per element of the filters, if parts exceed CLUSTER
 
-Limited by L2, from which pixels are loaded again for each tap, and by the parts, which are written and read.
+Limited by L2, from which pixels are loaded again for each tap, by shared memory, from which each warpgroup reads its
+operands, and with many parts by the workspace.
 """
 
 from dataclasses import replace
