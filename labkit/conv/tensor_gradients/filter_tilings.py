@@ -21,8 +21,6 @@ ROW_BYTES = 128  # of a pixel in a tile
 PIXELS = 64  # in a step of the model
 MIN_STAGES = 4  # of 64 pixels; with less room a stage has 32
 MAX_WAVES = 3  # of blocks, that parts may make
-GPC_SMS = 16  # at least, of a group of SMs in which the blocks of a cluster are
-CLUSTERS = (1, 2, 4)  # blocks
 
 # Cycles of an SM of an H100, fitted to measured times of an H200.
 SHARED_CYCLES = 0.5  # at least, to load a row of a tile from L2 that other SMs load as well
@@ -31,8 +29,6 @@ STEP_CYCLES = 20  # of waits
 OUTPUTS_PER_CYCLE = 31  # of a tile, in a step of 64 pixels
 SHARED_BYTES_PER_CYCLE = 128  # of shared memory
 STORED_PER_CYCLE = 8  # sums of a block, to memory
-EXCHANGE_CYCLES = 2500  # of a cluster
-EXCHANGED_PER_CYCLE = 16  # sums of a block that others read
 REDUCTION_CYCLES = 2500  # to start and end the launch that adds parts
 REDUCED_BYTES = 2000  # per cycle, for all SMs
 
@@ -96,11 +92,10 @@ TILINGS = (
 
 
 class Split(NamedTuple):
-    """A tiling, the parts of each sum, and the blocks of a cluster, which add their parts themselves."""
+    """A tiling, and the parts of each sum."""
 
     tiling: Tiling
     parts: int
-    cluster: int
 
 
 class Product(NamedTuple):
@@ -114,21 +109,18 @@ class Product(NamedTuple):
 
 
 @lru_cache(1024)  # products
-def best_split(product: Product, sms: int, max_groups: int | None = None) -> Split:
-    """Return the split with the least predicted time, of which at most `max_groups` groups of parts are stored."""
-    return min(list_splits(product, sms, max_groups), key=lambda split: estimate_cycles(split, product, sms))
+def best_split(product: Product, sms: int, max_parts: int | None = None) -> Split:
+    """Return the split with the least predicted time, with at most `max_parts` parts, or one."""
+    return min(list_splits(product, sms, max_parts), key=lambda split: estimate_cycles(split, product, sms))
 
 
-def list_splits(product: Product, sms: int, max_groups: int | None = None) -> Iterator[Split]:
+def list_splits(product: Product, sms: int, max_parts: int | None = None) -> Iterator[Split]:
     """Yield splits with one part, or with such a number that tiles of all parts fill the SMs once or several times."""
     for tiling in TILINGS:
-        yield Split(tiling, 1, 1)
         steps, tiles = ceil(product.pixels / tiling.pixels), count_tiles(tiling, product)
-        for cluster in CLUSTERS:
-            usable_sms = sms if cluster <= 2 else sms // GPC_SMS * GPC_SMS
-            counts = {min(steps, waves * usable_sms // tiles) // cluster for waves in range(1, 1 + MAX_WAVES)}
-            counts = {groups if max_groups is None else min(groups, max(1, max_groups)) for groups in counts}
-            yield from (Split(tiling, groups * cluster, cluster) for groups in counts if groups * cluster > 1)
+        most = steps if max_parts is None else min(steps, max_parts)
+        for parts in {1, *(min(most, waves * sms // tiles) for waves in range(1, 1 + MAX_WAVES))}:
+            yield Split(tiling, max(1, parts))
 
 
 def count_tiles(tiling: Tiling, product: Product) -> int:
@@ -141,7 +133,7 @@ def estimate_cycles(split: Split, product: Product, sms: int) -> float:
     A step of 64 pixels takes as long as its products, or the copies from L2, or its traffic with shared memory: 128
     bytes per cycle, a row of a tile written by a copy or read by a warpgroup.
     """
-    tiling, parts, cluster = split
+    tiling, parts = split
     rows, cols = tiling.filters, tiling.channels
     row_tiles, col_tiles = ceil(product.filters / rows), ceil(product.channels / cols)
     waves = ceil(row_tiles * col_tiles * parts / sms)
@@ -150,10 +142,8 @@ def estimate_cycles(split: Split, product: Product, sms: int) -> float:
     shared_rows = rows + cols + tiling.warpgroups * tiling.m_blocks * (WM + tiling.columns)
     shared_cycles = shared_rows * ROW_BYTES / SHARED_BYTES_PER_CYCLE
     step_cycles = STEP_CYCLES + max(rows * cols / OUTPUTS_PER_CYCLE, load_cycles, shared_cycles)
-    tile_cycles = steps * step_cycles + rows * cols / cluster / STORED_PER_CYCLE
-    if cluster > 1:
-        tile_cycles += EXCHANGE_CYCLES + rows * cols * (cluster - 1) / cluster / EXCHANGED_PER_CYCLE
-    reduction_cycles = REDUCTION_CYCLES + 4 * parts / cluster * product.sums / REDUCED_BYTES if parts > cluster else 0
+    tile_cycles = steps * step_cycles + rows * cols / STORED_PER_CYCLE
+    reduction_cycles = REDUCTION_CYCLES + 4 * parts * product.sums / REDUCED_BYTES if parts > 1 else 0
     return START_CYCLES + max(waves * tile_cycles, product.bytes / DRAM_BYTES) + reduction_cycles
 
 

@@ -6,11 +6,12 @@ its taps are in reverse order. At a stride of 1 it is a single one; at a stride 
 one with most taps first. Their windows are those of the outermost taps of all, so they share a map, and each has an
 offset into these windows.
 
-The kernel is that of `tensor/s04_persistent`, with three differences. Filters are read as they are stored: a copy loads
+The kernel is that of `tensor/s04_persistent`, with four differences. Filters are read as they are stored: a copy loads
 64 filters of one tap, 64 channels each, so a row of the tile has the channels of one filter. That is an MN-major
 operand of `wgmma`, and no transposed copy of the filters is needed. Results are stored by TMA as pixels of windows of
 one tap: in memory the pixels of one remainder are `stride_w` apart, and a box of consecutive pixels goes on in the next
-row. Every second round of tiles is in reverse order, so that no block has the first of all rounds, which take longest.
+row. If sums are short, each consumer warpgroup has tiles of its own, so that one stores results while the other
+multiplies (ping-pong); `TEAMS` is then 2. Every second round of tiles is in reverse order, so that no block has the first of all rounds, which take longest.
 
 If K or C is not a multiple of 8, a launch before this one copies gradients or filters to a workspace, with zeros after
 the channels of each pixel or tap.
@@ -54,7 +55,9 @@ STAGES = 4
 WM = 64  # rows of a warpgroup per instruction
 M_BLOCKS = 1  # of WM rows per warpgroup
 ACC_VALUES = WM * BN // 128  # of a thread per block of rows
-WARPGROUPS = BM // (WM * M_BLOCKS)  # consumers
+TEAMS = 1  # of warpgroups, which take turns at tiles
+TEAM = BM // (WM * M_BLOCKS)  # warpgroups of a team
+WARPGROUPS = TEAM * TEAMS  # consumers
 WARPS = 4 * (1 + WARPGROUPS)
 BOX = 32  # words of channels per copy, 128 bytes
 W_BOXES = BN // (2 * BOX)  # of filters per stage
@@ -67,7 +70,11 @@ X_BYTE = STAGES * (BM + BN) * BK * 4  # where the boxes of results begin
 STAGE_BYTES = (BM + BN) * BK * 4
 
 
-GRADIENT_TILINGS = tuple(tiling for tiling in TILINGS if tiling.filters % 64 == 0)  # whole boxes of filters
+GRADIENT_TILINGS = (
+    *(tiling for tiling in TILINGS if tiling.filters % 64 == 0),  # whole boxes of filters
+    *(Tiling(2, 1, filters, teams=2) for filters in (64, 128, 192, 256)),
+    *(Tiling(2, 2, filters, teams=2) for filters in (64, 128)),
+)
 
 
 class Pixels(NamedTuple):
@@ -125,6 +132,13 @@ def find_tile(turn, num_tiles, rows, cols, pixels):
     pair = tile // per_pair
     row, col = tile_coordinates(np.uint32(tile - pair * per_pair), rows, cols)
     return row, col, pair
+
+
+@cuda.jit(device=True)
+def skip_stages(stage, parity, count):
+    """Return the stage and parity of the ring `count` stages later."""
+    later = np.uint32(stage + count)
+    return np.int64(later % np.uint32(STAGES)), np.int64(parity + later // np.uint32(STAGES)) % 2
 
 
 @cuda.jit(device=True)
@@ -196,7 +210,7 @@ def backward_data(y_map, w_map, map_0, map_1, map_2, map_3, x, pixels, row_0, ro
     if warp == 0 and lane == 0:
         for stage in range(STAGES):
             ptx.mbarrier_init(full, stage, 1)
-            ptx.mbarrier_init(empty, stage, WARPGROUPS)
+            ptx.mbarrier_init(empty, stage, TEAM)
         ptx.mbarrier_init_fence()
     elif warp == 1 and lane == 0:
         ptx.tma_prefetch(y_map)
@@ -247,7 +261,10 @@ def backward_data(y_map, w_map, map_0, map_1, map_2, map_3, x, pixels, row_0, ro
             row, col, pair = find_tile(turn, num_tiles, rows, cols, pixels)
             second_row, second_col = pair // pixels.col_remainders == 1, pair % pixels.col_remainders == 1
             R, S = count_taps(pair, second_row, row_0, row_1, pixels), col_1.taps if second_col else col_0.taps
-            steps = R * S * pixels.chunks
+            steps = np.uint32(R * S * pixels.chunks)
+            if turn % TEAMS != warpgroup // TEAM:  # another team's tile
+                stage, parity = skip_stages(stage, parity, steps)
+                continue
             for m_block in range(M_BLOCKS):
                 for n in range(ACC_VALUES):
                     acc[m_block, n] = 0
@@ -257,7 +274,7 @@ def backward_data(y_map, w_map, map_0, map_1, map_2, map_3, x, pixels, row_0, ro
                 ptx.wgmma_fence()
                 for step in range(0, BK, STEP):
                     for m_block in range(M_BLOCKS):
-                        a = stage, (warpgroup * M_BLOCKS + m_block) * WM, step
+                        a = stage, (warpgroup % TEAM * M_BLOCKS + m_block) * WM, step
                         b = stage, 0, step * 2, 0
                         ptx.wgmma_major(acc, (m_block, 0), BN, y_tiles, a, A_MAJOR, w_tiles, b, B_MAJOR, FORMAT)
                 ptx.wgmma_commit()
@@ -276,7 +293,7 @@ def backward_data(y_map, w_map, map_0, map_1, map_2, map_3, x, pixels, row_0, ro
             in_rows, in_cols = row_1.pixels if second_row else row_0.pixels, col_1.pixels if second_col else col_0.pixels
             first = (row_1.first if second_row else row_0.first) + (col_1.first if second_col else col_0.first)
             for m_block in range(M_BLOCKS):
-                top, left = row * BM + (warpgroup * M_BLOCKS + m_block) * WM, col * BN
+                top, left = row * BM + (warpgroup % TEAM * M_BLOCKS + m_block) * WM, col * BN
                 if pair < pixels.pairs and IN_BOXES:
                     for acc0 in range(0, ACC_VALUES, BOX):
                         store_box(
@@ -423,6 +440,7 @@ def specialise_tiling(tiling: Tiling, format, in_boxes: bool):
         BN=tiling.filters,
         STAGES=tiling.stages,
         M_BLOCKS=tiling.m_blocks,
+        TEAMS=tiling.teams,
         PRODUCER_REGISTERS=tiling.registers[0],
         CONSUMER_REGISTERS=tiling.registers[1],
     )

@@ -6,10 +6,9 @@ is an MN-major tile of `wgmma`, so TMA loads both as they are: boxes of the outp
 (`tensor/s03_im2col`) once for each tap. The ring, its producer and its consumers are those of `tensor/s04_persistent`.
 
 The result is as small as the filters, and its sums are long, so the pixels are divided into parts, each with a whole
-gradient in float32. Blocks of a cluster compute parts of the same tile. At the end each puts its sums into its shared
-memory, and adds a share of all of them, in the order of the blocks. If there are more parts, a last launch adds those
-of the clusters in a fixed order. Results are rounded once. `best_split` chooses the tiles, the parts and the clusters:
-a layer of 64 filters and channels takes one tile of 64 x 576, which reads each gradient of the outputs once.
+gradient in float32. A last launch adds the parts in a fixed order and rounds once; a single part is rounded at once.
+`best_split` chooses the tiles and the parts: a layer of 64 filters and channels takes one tile of 64 x 576, which reads
+each gradient of the outputs once.
 
 If C or K is not a multiple of 8, images or gradients are copied first, with zeros after the channels of each pixel;
 with few channels that copy makes the taps of a row channels of one tap, as in `tensor/s04_persistent`.
@@ -18,7 +17,7 @@ Costs, where C is a multiple of BN, K of BM and NPQ of the pixels of all parts:
 
     NPQ / PIXELS / 64 * (1 / BM + 1 / BN)   copies per element of the filters, of 64 channels of PIXELS pixels
     NPQ / 16 / (64 * COLUMNS)               `wgmma` of a warpgroup per element of the filters
-    4 * parts / CLUSTER                     bytes of workspace per element of the filters, if parts exceed CLUSTER
+    4 * parts                               bytes of workspace per element of the filters, if there are several
 
 Limited by L2, from which pixels are loaded again for each tap, by shared memory, from which each warpgroup reads its
 operands, and with many parts by the workspace.
@@ -26,7 +25,7 @@ operands, and with many parts by the workspace.
 
 from dataclasses import replace
 from functools import cache
-from math import ceil, gcd
+from math import ceil
 
 import numpy as np
 
@@ -37,7 +36,7 @@ from labkit.conv.problem import BackwardFilterNHWC
 from labkit.conv.sizes import make_windows
 from labkit.conv.tensor.operands import fold_taps, is_worth_folding, make_pixel_map
 from labkit.conv.tensor.padding import copy_padded
-from labkit.conv.tensor_gradients.filter_tilings import Product, Split, best_split, count_tiles
+from labkit.conv.tensor_gradients.filter_tilings import Product, Tiling, best_split, count_tiles
 from labkit.conv.tensor_gradients.part_sums import sum_parts
 from labkit.ladder import Launch
 from labkit.parts.division import fast_divide
@@ -55,7 +54,6 @@ FORMAT = RESULT = ptx.BF16
 A_MAJOR = B_MAJOR = ptx.MN_MAJOR
 ROW_GROUPS, COL_GROUPS = 2, 1  # warpgroups along the filters and along the channels of a block's tile
 M_BLOCKS, COLUMNS = 1, 256  # of 64 filters, and of channels of one or several taps, per warpgroup
-CLUSTER = 1  # blocks that compute parts of one tile and add them through shared memory
 PIXELS = 64  # per stage
 STEP = 16  # pixels per instruction
 STAGES = 4
@@ -66,11 +64,7 @@ BM, BN = WM * ROW_GROUPS * M_BLOCKS, COLUMNS * COL_GROUPS  # tile of a block: fi
 Y_BOXES, X_BOXES = BM // CHANNELS, BN // CHANNELS  # copies per stage
 ACC_VALUES = COLUMNS // 2  # of a thread per block of 64 filters
 BOX_VALUES = CHANNELS // 2  # of them, of a box of channels
-ALL_VALUES = M_BLOCKS * ACC_VALUES  # of a thread
-VALUES = ALL_VALUES // CLUSTER  # of them, that it stores
-PIECE = gcd(VALUES, BOX_VALUES)  # of them, within a box
 WARPGROUPS = ROW_GROUPS * COL_GROUPS  # consumers
-CONSUMERS = 128 * WARPGROUPS  # threads
 WARPS = 4 * (1 + WARPGROUPS)
 IN_PARTS = True  # results are float32 sums of parts; else a single part is rounded
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232  # per thread
@@ -109,16 +103,6 @@ def count_chunks(conv):
 
 
 @cuda.jit(device=True)
-def add_in_cluster(acc, sums, thread, rank):
-    """acc = this block's share of the sums of the cluster's blocks, whose accumulators are in `sums`."""
-    for i in range(VALUES):
-        total = np.float32(0)
-        for block in range(CLUSTER):
-            total += ptx.cluster_load(sums, (rank * VALUES + i, thread), block)
-        acc[i // ACC_VALUES, i % ACC_VALUES] = total
-
-
-@cuda.jit(device=True)
 def store_two(w, part, k, column, a, b, conv):
     """Store neighbouring sums of filter k, if it exists."""
     if k < conv.K:
@@ -130,7 +114,6 @@ def store_two(w, part, k, column, a, b, conv):
 
 @cuda.jit(launch_bounds=(32 * WARPS, 1), early=True)
 def backward_filter(x_map, y_map, w, conv, rows, tiles, parts):
-    sums = ptx.shared_array(0, (ALL_VALUES, CONSUMERS), np.float32)  # after the last stage
     y_tiles = ptx.shared_array(0, (STAGES, Y_BOXES, PIXELS, BOX), np.uint32)
     x_tiles = ptx.shared_array(X_BYTE, (STAGES, X_BOXES, PIXELS, BOX), np.uint32)
     full = cuda.shared.array(STAGES, np.uint64)
@@ -148,12 +131,10 @@ def backward_filter(x_map, y_map, w, conv, rows, tiles, parts):
     cuda.syncthreads()
     ptx.launch_release()
     ptx.launch_wait()  # from here on it accesses global memory
-    rank = np.uint32(ptx.cluster_rank())
-    cluster, tiles = np.uint32(cuda.blockIdx.x) // np.uint32(CLUSTER), np.uint32(tiles)
-    group = cluster // tiles  # of parts that a cluster adds
-    part = np.uint32(group * np.uint32(CLUSTER) + rank)
-    col = np.uint32(cluster - group * tiles) // np.uint32(rows)
-    row = np.uint32(cluster - group * tiles - col * np.uint32(rows))
+    block, tiles = np.uint32(cuda.blockIdx.x), np.uint32(tiles)
+    part = block // tiles
+    col = np.uint32(block - part * tiles) // np.uint32(rows)
+    row = np.uint32(block - part * tiles - col * np.uint32(rows))
     steps = np.uint32(conv.NPQ + np.uint32(PIXELS - 1)) // np.uint32(PIXELS)
     begin, end = np.int64(steps) * part // parts, np.int64(steps) * (part + 1) // parts
     chunks = count_chunks(conv)
@@ -173,9 +154,6 @@ def backward_filter(x_map, y_map, w, conv, rows, tiles, parts):
                 stage += 1
                 if stage == STAGES:
                     stage, parity = 0, 1 - parity
-        if CLUSTER > 1:
-            ptx.cluster_sync()
-            ptx.cluster_sync()
     # -- consumers: acc += y.T x --
     else:
         ptx.setmaxnreg_inc(CONSUMER_REGISTERS)
@@ -205,41 +183,25 @@ def backward_filter(x_map, y_map, w, conv, rows, tiles, parts):
                 stage, parity = 0, 1 - parity
         ptx.wgmma_wait(0)
 
-        # -- add the sums of the cluster --
-        if CLUSTER > 1:
-            thread = np.uint32((warp - 4) * 32 + lane)
-            ptx.barrier_sync(1, CONSUMERS)  # until all have read the last stage
-            for m_block in range(M_BLOCKS):
-                for n in range(ACC_VALUES):
-                    sums[m_block * ACC_VALUES + n, thread] = acc[m_block, n]
-            ptx.cluster_sync()
-            add_in_cluster(acc, sums, thread, rank)
-            ptx.cluster_sync()  # until the others have read this block's sums
-
         # -- store sums --
         channels = conv.vectors.value * np.uint32(8)
-        for start in range(0, VALUES, PIECE):
-            value = np.uint32(rank * np.uint32(VALUES) + np.uint32(start))  # of the cluster
-            m_block, n0 = value // np.uint32(ACC_VALUES), value % np.uint32(ACC_VALUES)
-            box = np.uint32(col * np.uint32(X_BOXES) + x_box + n0 // np.uint32(BOX_VALUES))
+        for start in range(0, ACC_VALUES, BOX_VALUES):
+            box = np.uint32(col * np.uint32(X_BOXES) + x_box + np.uint32(start // BOX_VALUES))
             tap = box // chunks
-            c0 = (box - tap * chunks) * np.uint32(CHANNELS) + n0 % np.uint32(BOX_VALUES) * 2 + lane % 4 * 2
+            c0 = np.uint32((box - tap * chunks) * np.uint32(CHANNELS) + lane % 4 * 2)
             tap_of_w = np.uint32(conv.RS - np.uint32(1) - tap) if conv.flipped == 1 else tap
-            k = np.uint32((row * Y_BOXES + y_box + m_block) * WM + warp % 4 * 16 + lane // 4)
-            for n in range(0, PIECE, 4):
-                c = np.uint32(c0 + np.uint32(n * 2))
+            for n in range(0, BOX_VALUES, 4):
+                c, i = np.uint32(c0 + np.uint32(n * 2)), start + n
                 if tap < conv.RS and c < channels:
-                    i, column = start + n, np.uint32(tap_of_w * channels + c)
-                    m, j = i // ACC_VALUES, i % ACC_VALUES
-                    store_two(w, group, k, column, acc[m, j], acc[m, j + 1], conv)
-                    store_two(w, group, np.uint32(k + np.uint32(8)), column, acc[m, j + 2], acc[m, j + 3], conv)
+                    column = np.uint32(tap_of_w * channels + c)
+                    for m_block in range(M_BLOCKS):
+                        k = np.uint32((row * Y_BOXES + y_box + m_block) * WM + warp % 4 * 16 + lane // 4)
+                        store_two(w, part, k, column, acc[m_block, i], acc[m_block, i + 1], conv)
+                        k = np.uint32(k + np.uint32(8))
+                        store_two(w, part, k, column, acc[m_block, i + 2], acc[m_block, i + 3], conv)
 
 
-@cache
-def with_bounds(warpgroups: int, cluster: int):
-    """Return the kernel for a number of consumers and of blocks per cluster."""
-    bounds = 128 * (1 + warpgroups), 1
-    return cuda.jit(launch_bounds=bounds, early=True, cluster=cluster)(backward_filter.py_func)
+backward_filter_3 = cuda.jit(launch_bounds=(32 * 16, 1), early=True)(backward_filter.py_func)  # with three consumers
 
 
 def launches(x, w, y, problem, format, workspace, split=None, limit_bytes=None):
@@ -259,10 +221,10 @@ def launches(x, w, y, problem, format, workspace, split=None, limit_bytes=None):
     if split is None:
         limit = None if limit_bytes is None else max(0, limit_bytes - workspace.size_bytes) // (4 * problem.K * row)
         split = best_split(as_product(padded, format), cuda.get_current_device().MULTIPROCESSOR_COUNT, limit)
-    tiling, groups = split.tiling, split.parts // split.cluster
-    in_parts = groups > 1 or C != problem.C
+    tiling, parts = split
+    in_parts = parts > 1 or C != problem.C
     if in_parts:
-        sums = workspace.array("parts", (groups, problem.K, row), np.float32)
+        sums = workspace.array("parts", (parts, problem.K, row), np.float32)
     else:
         sums = as_words(reshape(w, 1, problem.K, row))
     maps = (
@@ -271,10 +233,10 @@ def launches(x, w, y, problem, format, workspace, split=None, limit_bytes=None):
     )
     product = as_product(padded, format)
     rows, tiles = ceil(problem.K / tiling.filters), count_tiles(tiling, product)
-    arguments = *maps, sums, make_windows(padded, format), rows, tiles, split.parts
-    kernel = specialise_split(split, format, in_parts)
+    arguments = *maps, sums, make_windows(padded, format), rows, tiles, parts
+    kernel = specialise_tiling(tiling, format, in_parts)
     block = 32, 4 * (1 + tiling.warpgroups)
-    sequence.append(Launch(kernel, tiles * split.parts, block, arguments, tiling.shared_bytes))
+    sequence.append(Launch(kernel, tiles * parts, block, arguments, tiling.shared_bytes))
     if in_parts:
         sequence.append(sum_parts(sums, w, C, format))
     return sequence
@@ -288,11 +250,10 @@ def as_product(problem, format) -> Product:
 
 
 @cache
-def specialise_split(split: Split, format, in_parts: bool):
-    """Return the kernel for a split and a format, and for results in parts or rounded."""
-    tiling = split.tiling
+def specialise_tiling(tiling: Tiling, format, in_parts: bool):
+    """Return the kernel for a tiling and a format, and for results in parts or rounded."""
     return specialise(
-        with_bounds(tiling.warpgroups, split.cluster),
+        backward_filter if tiling.warpgroups == 2 else backward_filter_3,
         FORMAT=format.number,
         RESULT=format.result.number,
         IN_PARTS=in_parts,
@@ -300,7 +261,6 @@ def specialise_split(split: Split, format, in_parts: bool):
         COL_GROUPS=tiling.col_groups,
         M_BLOCKS=tiling.m_blocks,
         COLUMNS=tiling.columns,
-        CLUSTER=split.cluster,
         PIXELS=tiling.pixels,
         STAGES=tiling.stages,
         PRODUCER_REGISTERS=tiling.registers[0],
