@@ -34,19 +34,21 @@ REDUCED_BYTES = 2000  # per cycle, for all SMs
 
 
 class Tiling(NamedTuple):
-    """A block's tile: groups of 64 filters by groups of channels, one per warpgroup.
+    """A block's tile: groups of filters by groups of channels, one per warpgroup of a team.
 
-    Each warpgroup multiplies `m_blocks` blocks of 64 filters by `columns` channels, of one or several taps.
+    Each warpgroup multiplies `m_blocks` blocks of 64 filters by `columns` channels, of one or several taps. Teams have
+    tiles of their own, and store one while others multiply theirs.
     """
 
     row_groups: int
     col_groups: int
     m_blocks: int
     columns: int
+    teams: int = 1
 
     @property
     def warpgroups(self) -> int:
-        return self.row_groups * self.col_groups
+        return self.row_groups * self.col_groups * self.teams
 
     @property
     def filters(self) -> int:
@@ -88,6 +90,8 @@ TILINGS = (
     *(Tiling(1, 2, 1, columns) for columns in (64, 128, 192, 256)),
     *(Tiling(3, 1, 1, columns) for columns in (64, 128, 192)),
     *(Tiling(1, 3, 1, columns) for columns in (128, 192)),
+    *(Tiling(1, 1, 1, columns, teams=2) for columns in (64, 128, 192, 256)),
+    *(Tiling(1, 1, 2, columns, teams=2) for columns in (64, 128)),
 )
 
 
@@ -139,12 +143,15 @@ def estimate_cycles(split: Split, product: Product, sms: int) -> float:
     waves = ceil(row_tiles * col_tiles * parts / sms)
     steps = ceil(ceil(product.pixels / PIXELS) / parts)
     load_cycles = _load_cycles(rows, product.filters, col_tiles) + _load_cycles(cols, product.channels, row_tiles)
-    shared_rows = rows + cols + tiling.warpgroups * tiling.m_blocks * (WM + tiling.columns)
+    groups = tiling.row_groups * tiling.col_groups
+    shared_rows = rows + cols + groups * tiling.m_blocks * (WM + tiling.columns)
     shared_cycles = shared_rows * ROW_BYTES / SHARED_BYTES_PER_CYCLE
     step_cycles = STEP_CYCLES + max(rows * cols / OUTPUTS_PER_CYCLE, load_cycles, shared_cycles)
-    tile_cycles = steps * step_cycles + rows * cols / STORED_PER_CYCLE
+    main_cycles, store_cycles = steps * step_cycles, rows * cols / STORED_PER_CYCLE
+    tile_cycles = max(main_cycles, (main_cycles + store_cycles) / tiling.teams)  # of all tiles but the last
+    block_cycles = (waves - 1) * tile_cycles + main_cycles + store_cycles
     reduction_cycles = REDUCTION_CYCLES + 4 * parts * product.sums / REDUCED_BYTES if parts > 1 else 0
-    return START_CYCLES + max(waves * tile_cycles, product.bytes / DRAM_BYTES) + reduction_cycles
+    return START_CYCLES + max(block_cycles, product.bytes / DRAM_BYTES) + reduction_cycles
 
 
 def _load_cycles(size: int, total: int, blocks: int) -> float:
