@@ -32,7 +32,9 @@ def add_parts(parts, w, channels, teams):
     values = cuda.local.array((UNROLL, VECTOR), np.float32)
     lane, warp = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
     member, row_of_block = warp % teams, warp // teams
-    first = np.uint32(((np.uint32(cuda.blockIdx.x) * (np.uint32(WARPS) // teams) + row_of_block) * LANES + lane) * VECTOR)
+    first = np.uint32(
+        ((np.uint32(cuda.blockIdx.x) * (np.uint32(WARPS) // teams) + row_of_block) * LANES + lane) * VECTOR
+    )
     exists = first < parts.shape[1]
     a = b = c = d = np.float32(0)
     ptx.launch_wait()

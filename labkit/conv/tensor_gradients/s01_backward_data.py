@@ -11,7 +11,8 @@ The kernel is that of `tensor/s04_persistent`, with four differences. Filters ar
 operand of `wgmma`, and no transposed copy of the filters is needed. Results are stored by TMA as pixels of windows of
 one tap: in memory the pixels of one remainder are `stride_w` apart, and a box of consecutive pixels goes on in the next
 row. If sums are short, each consumer warpgroup has tiles of its own, so that one stores results while the other
-multiplies (ping-pong); `TEAMS` is then 2. Every second round of tiles is in reverse order, so that no block has the first of all rounds, which take longest.
+multiplies (ping-pong); `TEAMS` is then 2. Every second round of tiles is in reverse order, so that no block has the
+first of all rounds, which take longest.
 
 If K or C is not a multiple of 8, a launch before this one copies gradients or filters to a workspace, with zeros after
 the channels of each pixel or tap.
@@ -38,7 +39,8 @@ from labkit.conv.problem import BackwardDataNHWC
 from labkit.conv.remainders import Remainder, remainders
 from labkit.conv.sizes import check_counts
 from labkit.conv.tensor.padding import copy_padded
-from labkit.conv.tensor.tilings import BOXES, TILINGS, Product, Tiling, best_tiling
+from labkit.conv.tensor.tilings import BOXES, Product, Tiling
+from labkit.conv.tensor_gradients.data_tilings import best_tiling
 from labkit.ladder import Launch, TooLarge
 from labkit.parts.division import Divisor, fast_divide, make_divisor
 from labkit.parts.tile_order import tile_coordinates
@@ -68,13 +70,6 @@ MAX_OFFSET = 255  # outputs, of a tap in its window
 W_BYTE = STAGES * BM * BK * 4  # where the tiles of filters begin
 X_BYTE = STAGES * (BM + BN) * BK * 4  # where the boxes of results begin
 STAGE_BYTES = (BM + BN) * BK * 4
-
-
-GRADIENT_TILINGS = (
-    *(tiling for tiling in TILINGS if tiling.filters % 64 == 0),  # whole boxes of filters
-    *(Tiling(2, 1, filters, teams=2) for filters in (64, 128, 192, 256)),
-    *(Tiling(2, 2, filters, teams=2) for filters in (64, 128)),
-)
 
 
 class Pixels(NamedTuple):
@@ -232,7 +227,10 @@ def backward_data(y_map, w_map, map_0, map_1, map_2, map_3, x, pixels, row_0, ro
                 R = count_taps(pair, second_row, row_0, row_1, pixels)
                 S = col_1.taps if second_col else col_0.taps
                 first_tap = (row_1.tap if second_row else row_0.tap) + (col_1.tap if second_col else col_0.tap)
-                down, across = row_1.offset if second_row else row_0.offset, col_1.offset if second_col else col_0.offset
+                down, across = (
+                    row_1.offset if second_row else row_0.offset,
+                    col_1.offset if second_col else col_0.offset,
+                )
                 n, p, q = locate(np.uint32(row * BM), pixels)
                 corner_row, corner_col = np.int32(p - pixels.top), np.int32(q - pixels.left)
                 for r in range(R):
@@ -290,7 +288,10 @@ def backward_data(y_map, w_map, map_0, map_1, map_2, map_3, x, pixels, row_0, ro
                 ptx.mbarrier_arrive(empty, previous)
 
             # -- store results --
-            in_rows, in_cols = row_1.pixels if second_row else row_0.pixels, col_1.pixels if second_col else col_0.pixels
+            in_rows, in_cols = (
+                row_1.pixels if second_row else row_0.pixels,
+                col_1.pixels if second_col else col_0.pixels,
+            )
             first = (row_1.first if second_row else row_0.first) + (col_1.first if second_col else col_0.first)
             for m_block in range(M_BLOCKS):
                 top, left = row * BM + (warpgroup % TEAM * M_BLOCKS + m_block) * WM, col * BN
@@ -342,11 +343,15 @@ def make_launch(x, w, y, problem, rows: list[Remainder], cols: list[Remainder], 
     """Return the launch for the pixels of one or two remainders along each axis."""
     N, C, H, W = problem.N, problem.C, problem.H, problem.W
     P, Q = (max(one.pixels for one in axis) for axis in (rows, cols))  # missing pixels are computed, not stored
-    pairs, chunks, sms = len(rows) * len(cols), ceil(y.shape[3] / FILTERS), cuda.get_current_device().MULTIPROCESSOR_COUNT
+    pairs, chunks, sms = (
+        len(rows) * len(cols),
+        ceil(y.shape[3] / FILTERS),
+        cuda.get_current_device().MULTIPROCESSOR_COUNT,
+    )
     if tiling is None:
         steps = sum(one.taps for one in rows) * sum(one.taps for one in cols) * chunks / pairs
-        tiling = best_tiling(Product(pairs * N * P * Q, C, steps, problem.min_bytes(format)), sms, GRADIENT_TILINGS)
-    in_boxes = C == w.shape[3]
+        tiling = best_tiling(Product(pairs * N * P * Q, C, steps, problem.min_bytes(format)), sms)
+    in_boxes = w.shape[3] == C
     targets = [view_pixels(x, problem, row, col) for row in rows for col in cols] if in_boxes else [y]
     stores = [make_store_map(as_words(target), P, Q) if in_boxes else make_store_map(as_words(y)) for target in targets]
     top, left = (max(one.before for one in axis) for axis in (rows, cols))

@@ -32,7 +32,7 @@ import numpy as np
 
 from labkit import cuda, ptx, specialise
 from labkit.arrays.addresses import round_up_to_vectors
-from labkit.arrays.views import as_words, reshape
+from labkit.arrays.views import as_words, flatten, reshape
 from labkit.conv.problem import BackwardFilterNHWC
 from labkit.conv.sizes import make_windows
 from labkit.conv.tensor.operands import fold_taps, is_worth_folding, make_pixel_map
@@ -70,6 +70,7 @@ TEAM = ROW_GROUPS * COL_GROUPS  # warpgroups of a team
 WARPGROUPS = TEAM * TEAMS  # consumers
 WARPS = 4 * (1 + WARPGROUPS)
 IN_PARTS = True  # results are float32 sums of parts; else a single part is rounded
+PACKED = 1 if IN_PARTS else 2  # sums in an element of the result
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232  # per thread
 X_BYTE = STAGES * Y_BOXES * PIXELS * BOX * 4  # where the tiles of images begin
 STAGE_BYTES = (Y_BOXES + X_BOXES) * PIXELS * BOX * 4
@@ -125,13 +126,12 @@ def skip_stages(stage, parity, count):
 
 
 @cuda.jit(device=True)
-def store_two(w, part, k, column, a, b, conv):
-    """Store neighbouring sums of filter k, if it exists."""
-    if k < conv.K:
-        if IN_PARTS:
-            ptx.store2(w, (part, k, column), a, b)
-        else:
-            w[part, k, column // 2] = ptx.pack2(a, b, RESULT)
+def store_two(w, i, a, b):
+    """Store neighbouring sums, from element i of w on."""
+    if IN_PARTS:
+        ptx.store2(w, i, a, b)
+    else:
+        w[i] = ptx.pack2(a, b, RESULT)
 
 
 @cuda.jit(launch_bounds=(32 * WARPS, 1), early=True)
@@ -180,7 +180,8 @@ def backward_filter(x_map, y_map, w, conv, rows, tiles, parts):
         is_leader = warp % 4 == 0 and lane == 0
         y_box = warpgroup % ROW_GROUPS * M_BLOCKS
         x_box = warpgroup % TEAM // ROW_GROUPS * (COLUMNS // CHANNELS)
-        channels = conv.vectors.value * np.uint32(8)
+        channels = np.int64(conv.vectors.value) * 8
+        row_sums = conv.RS * channels  # of a filter
         turn = 0
         for unit in range(cuda.blockIdx.x, tiles * parts, cuda.gridDim.x):
             row, col, part, begin, end = find_tile(unit, rows, tiles, parts, conv)
@@ -213,20 +214,24 @@ def backward_filter(x_map, y_map, w, conv, rows, tiles, parts):
                 ptx.mbarrier_arrive(empty, previous)
 
             # -- store sums --
-            for start in range(0, ACC_VALUES, BOX_VALUES):
-                box = np.uint32(col * np.uint32(X_BOXES) + x_box + np.uint32(start // BOX_VALUES))
-                tap = box // chunks
-                c0 = np.uint32((box - tap * chunks) * np.uint32(CHANNELS) + lane % 4 * 2)
-                tap_of_w = np.uint32(conv.RS - np.uint32(1) - tap) if conv.flipped == 1 else tap
-                for n in range(0, BOX_VALUES, 4):
-                    c, i = np.uint32(c0 + np.uint32(n * 2)), start + n
-                    if tap < conv.RS and c < channels:
-                        column = np.uint32(tap_of_w * channels + c)
-                        for m_block in range(M_BLOCKS):
-                            k = np.uint32((row * Y_BOXES + y_box + m_block) * WM + warp % 4 * 16 + lane // 4)
-                            store_two(w, part, k, column, acc[m_block, i], acc[m_block, i + 1], conv)
-                            k = np.uint32(k + np.uint32(8))
-                            store_two(w, part, k, column, acc[m_block, i + 2], acc[m_block, i + 3], conv)
+            for m_block in range(M_BLOCKS):
+                k = (row * Y_BOXES + y_box + m_block) * WM + warp % 4 * 16 + lane // 4
+                first_row = (np.int64(part) * conv.K + k) * row_sums
+                for start in range(0, ACC_VALUES, BOX_VALUES):
+                    box = np.uint32(col * np.uint32(X_BOXES) + x_box + np.uint32(start // BOX_VALUES))
+                    tap = box // chunks
+                    c0 = np.uint32((box - tap * chunks) * np.uint32(CHANNELS) + lane % 4 * 2)
+                    tap_of_w = np.uint32(conv.RS - np.uint32(1) - tap) if conv.flipped == 1 else tap
+                    first = np.uint64((first_row + tap_of_w * channels + c0) // PACKED)
+                    for half in range(2):
+                        if tap < conv.RS and k + half * 8 < conv.K:
+                            for n in range(0, BOX_VALUES, 4):
+                                i = start + n + half * 2
+                                if c0 + n * 2 < channels:
+                                    store_two(
+                                        w, first + np.uint64(n * 2 // PACKED), acc[m_block, i], acc[m_block, i + 1]
+                                    )
+                        first += np.uint64(8 * row_sums // PACKED)
 
 
 backward_filter_3 = cuda.jit(launch_bounds=(32 * 16, 1), early=True)(backward_filter.py_func)  # with three consumers
@@ -245,23 +250,20 @@ def launches(x, w, y, problem, format, workspace, split=None, limit_bytes=None):
         else:
             x = copy_padded(x, (problem.N, problem.H, problem.W, C), (0, 0), "images", workspace, sequence)
             padded = replace(problem, C=C)
-    row = problem.R * problem.S * C  # sums of a filter
+    num_sums = problem.K * problem.R * problem.S * C
     product, sms = as_product(padded, format), cuda.get_current_device().MULTIPROCESSOR_COUNT
     if split is None:
-        limit = None if limit_bytes is None else max(0, limit_bytes - workspace.size_bytes) // (4 * problem.K * row)
+        limit = None if limit_bytes is None else max(0, limit_bytes - workspace.size_bytes) // (4 * num_sums)
         split = best_split(product, sms, limit)
     tiling, parts = split
     in_parts = parts > 1 or C != problem.C
-    if in_parts:
-        sums = workspace.array("parts", (parts, problem.K, row), np.float32)
-    else:
-        sums = as_words(reshape(w, 1, problem.K, row))
+    sums = workspace.array("parts", (parts, num_sums), np.float32) if in_parts else as_words(reshape(w, 1, num_sums))
     maps = (
         make_pixel_map(as_words(x), padded, tiling.pixels, BOX),
         ptx.TensorMap(as_words(reshape(y, problem.N * problem.P * problem.Q, K)), (tiling.pixels, BOX)),
     )
     rows, tiles = ceil(problem.K / tiling.filters), count_tiles(tiling, product)
-    arguments = *maps, sums, make_windows(padded, format), rows, tiles, parts
+    arguments = *maps, flatten(sums), make_windows(padded, format), rows, tiles, parts
     kernel = specialise_tiling(tiling, format, in_parts)
     block = 32, 4 * (1 + tiling.warpgroups)
     sequence.append(Launch(kernel, min(tiles * parts, sms), block, arguments, tiling.shared_bytes))
