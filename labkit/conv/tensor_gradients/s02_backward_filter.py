@@ -54,7 +54,7 @@ SUPPORTED = {"result": ("w",), "groups": (1,), "layout": ("NHWC",)}  # fields th
 FORMAT = RESULT = ptx.BF16
 A_MAJOR = B_MAJOR = ptx.MN_MAJOR
 ROW_GROUPS, COL_GROUPS = 2, 1  # warpgroups along the filters and along the channels of a tile
-TEAMS = 1  # of such warpgroups, which take turns at tiles
+TEAMS = 1  # of such warpgroups, which alternate in tiles
 M_BLOCKS, COLUMNS = 1, 256  # of 64 filters, and of channels of one or several taps, per warpgroup
 PIXELS = 64  # per stage
 STEP = 16  # pixels per instruction
