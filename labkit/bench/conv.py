@@ -25,6 +25,27 @@ def torch_chosen(problem, format, x, w, y, _, allow_tf32=False):
     return _torch.launch_on_stream(partial(torch.ops.aten.cudnn_convolution.out, x, w, *sizes, *switches, out=y))
 
 
+def torch_gradient(problem, format, x, w, y, _):
+    """Return a launch of torch's gradient of images or filters, by the algorithm of cuDNN that it chooses.
+
+    torch allocates the result; after the first call it is copied to the operands.
+    """
+    import torch
+
+    x, w, y = _torch.tensors(format, x, w, y)
+    if problem.layout == "NHWC":
+        x, w, y = (X.permute(0, 3, 1, 2) for X in (x, w, y))
+    index = "xw".index(problem.result)
+    wanted = [index == 0, index == 1, False]  # gradients of images, filters and biases
+    sizes = [problem.stride_h, problem.stride_w], [problem.top, problem.left], [problem.dilation_h, problem.dilation_w]
+
+    def call():
+        with torch.backends.cudnn.flags(enabled=True, benchmark=True, deterministic=False):
+            return torch.ops.aten.convolution_backward(y, x, w, None, *sizes, False, [0, 0], problem.groups, wanted)
+
+    return _torch.launch_on_stream(call, lambda gradients: (x, w)[index].copy_(gradients[index]))
+
+
 def torch_fft(problem, format, x, w, y, _):
     """Return a launch of three lines of `torch.fft` and of the copy of their result to y."""
     import torch
@@ -50,6 +71,8 @@ def baselines(problem, format):
         is_plain = (problem.stride_h, problem.stride_w, problem.top, problem.left, problem.groups) == (1, 1, 0, 0, 1)
         if is_plain and (problem.dilation_h, problem.dilation_w, problem.layout) == (1, 1, "NCHW") and format == FP32:
             contenders["torch.fft"] = torch_fft
+    elif not isinstance(problem, conv.Forward) and not problem.flipped and format != FP32:
+        contenders["torch"] = torch_gradient
     return contenders
 
 
