@@ -60,6 +60,8 @@ ACC_VALUES = WM * BN // 128  # of a thread per block of rows
 TEAMS = 1  # of warpgroups, which alternate in tiles
 TEAM = BM // (WM * M_BLOCKS)  # warpgroups of a team
 WARPGROUPS = TEAM * TEAMS  # consumers
+CONSUMERS = 128 * WARPGROUPS  # threads
+ORDER = 4  # named barrier, and the next one, at which a team waits until the other has multiplied its tile
 WARPS = 4 * (1 + WARPGROUPS)
 BOX = 32  # words of channels per copy, 128 bytes
 W_BOXES = BN // (2 * BOX)  # of filters per stage
@@ -263,6 +265,8 @@ def backward_data(y_map, w_map, map_0, map_1, map_2, map_3, x, pixels, row_0, ro
             if turn % TEAMS != warpgroup // TEAM:  # another team's tile
                 stage, parity = skip_stages(stage, parity, steps)
                 continue
+            if TEAMS > 1 and turn > 0:  # a stage's barrier tells only two uses of it apart
+                ptx.barrier_sync(ORDER + turn % TEAMS, CONSUMERS)
             for m_block in range(M_BLOCKS):
                 for n in range(ACC_VALUES):
                     acc[m_block, n] = 0
@@ -283,6 +287,8 @@ def backward_data(y_map, w_map, map_0, map_1, map_2, map_3, x, pixels, row_0, ro
                 stage += 1
                 if stage == STAGES:
                     stage, parity = 0, 1 - parity
+            if TEAMS > 1 and turn + 1 < turns:
+                ptx.barrier_arrive(ORDER + (turn + 1) % TEAMS, CONSUMERS)
             ptx.wgmma_wait(0)
             if is_leader and previous >= 0:
                 ptx.mbarrier_arrive(empty, previous)

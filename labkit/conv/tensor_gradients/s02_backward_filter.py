@@ -68,6 +68,8 @@ ACC_VALUES = COLUMNS // 2  # of a thread per block of 64 filters
 BOX_VALUES = CHANNELS // 2  # of them, of a box of channels
 TEAM = ROW_GROUPS * COL_GROUPS  # warpgroups of a team
 WARPGROUPS = TEAM * TEAMS  # consumers
+CONSUMERS = 128 * WARPGROUPS  # threads
+ORDER = 1  # named barrier, and the next one, at which a team waits until the other has multiplied its tile
 WARPS = 4 * (1 + WARPGROUPS)
 IN_PARTS = True  # results are float32 sums of parts; else a single part is rounded
 PACKED = 1 if IN_PARTS else 2  # sums in an element of the result
@@ -182,14 +184,15 @@ def backward_filter(x_map, y_map, w, conv, rows, tiles, parts):
         x_box = warpgroup % TEAM // ROW_GROUPS * (COLUMNS // CHANNELS)
         channels = np.int64(conv.vectors.value) * 8
         row_sums = conv.RS * channels  # of a filter
-        turn = 0
+        turn = -1
         for unit in range(cuda.blockIdx.x, tiles * parts, cuda.gridDim.x):
             row, col, part, begin, end = find_tile(unit, rows, tiles, parts, conv)
-            team = turn % TEAMS
             turn += 1
-            if team != warpgroup // TEAM:  # another team's tile
+            if turn % TEAMS != warpgroup // TEAM:  # another team's tile
                 stage, parity = skip_stages(stage, parity, end - begin)
                 continue
+            if TEAMS > 1 and turn > 0:  # a stage's barrier tells only two uses of it apart
+                ptx.barrier_sync(ORDER + turn % TEAMS, CONSUMERS)
             for m_block in range(M_BLOCKS):
                 for n in range(ACC_VALUES):
                     acc[m_block, n] = 0
@@ -209,6 +212,8 @@ def backward_filter(x_map, y_map, w, conv, rows, tiles, parts):
                 stage += 1
                 if stage == STAGES:
                     stage, parity = 0, 1 - parity
+            if TEAMS > 1 and unit + cuda.gridDim.x < tiles * parts:
+                ptx.barrier_arrive(ORDER + (turn + 1) % TEAMS, CONSUMERS)
             ptx.wgmma_wait(0)
             if is_leader:
                 ptx.mbarrier_arrive(empty, previous)
