@@ -26,19 +26,15 @@ STORED_PER_CYCLE = 8  # outputs of a block
 
 
 class Tiling(NamedTuple):
-    """A block's tile: each consumer warpgroup multiplies `m_blocks` blocks of 64 pixels by `filters` filters.
-
-    Teams of warpgroups have tiles of their own, and store one while others multiply theirs.
-    """
+    """A block's tile: each consumer warpgroup multiplies `m_blocks` blocks of 64 pixels by `filters` filters."""
 
     warpgroups: int
     m_blocks: int
     filters: int
-    teams: int = 1
 
     @property
     def pixels(self) -> int:
-        return WM * self.warpgroups * self.m_blocks // self.teams
+        return WM * self.warpgroups * self.m_blocks
 
     @property
     def stages(self) -> int:
@@ -97,6 +93,5 @@ def estimate_cycles(tiling: Tiling, product: Product, sms: int) -> float:
     waves = ceil(ceil(product.pixels / rows) * ceil(product.filters / cols) / sms)
     load_cycles = rows * PIXEL_CYCLES + cols * FILTER_CYCLES + -product.filters % cols * OUTSIDE_CYCLES
     step_cycles = tiling.warpgroups * GROUP_CYCLES + max(rows * cols / OUTPUTS_PER_CYCLE, load_cycles)
-    main_cycles, store_cycles = product.steps * step_cycles, rows * cols / STORED_PER_CYCLE
-    tile_cycles = max(main_cycles, (main_cycles + store_cycles) / tiling.teams)  # of all tiles but the last
-    return START_CYCLES + max((waves - 1) * tile_cycles + main_cycles + store_cycles, product.bytes / DRAM_BYTES)
+    tile_cycles = product.steps * step_cycles + rows * cols / STORED_PER_CYCLE
+    return START_CYCLES + max(waves * tile_cycles, product.bytes / DRAM_BYTES)

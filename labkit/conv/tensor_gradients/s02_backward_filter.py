@@ -8,8 +8,7 @@ is an MN-major tile of `wgmma`, so TMA loads both as they are: boxes of the outp
 The result is as small as the filters, and its sums are long, so the pixels are divided into parts, each with a whole
 gradient in float32. A last launch adds the parts in a fixed order and rounds once; a single part is rounded at once.
 `best_split` chooses the tiles and the parts: a layer of 64 filters and channels takes one tile of 64 x 576, which reads
-each gradient of the outputs once. Blocks are persistent. If there are several tiles per block and their sums are
-short, each consumer warpgroup has tiles of its own, and one stores while the other multiplies (ping-pong).
+each gradient of the outputs once.
 
 If C or K is not a multiple of 8, images or gradients are copied first, with zeros after the channels of each pixel;
 with few channels that copy makes the taps of a row channels of one tap, as in `tensor/s04_persistent`.
@@ -32,7 +31,7 @@ import numpy as np
 
 from labkit import cuda, ptx, specialise
 from labkit.arrays.addresses import round_up_to_vectors
-from labkit.arrays.views import as_words, flatten, reshape
+from labkit.arrays.views import as_words, reshape
 from labkit.conv.problem import BackwardFilterNHWC
 from labkit.conv.sizes import make_windows
 from labkit.conv.tensor.operands import fold_taps, is_worth_folding, make_pixel_map
@@ -53,8 +52,7 @@ EXAMPLES = (  # tested sizes: N, C, H, W, K, R, S, strides, zeros top bottom lef
 SUPPORTED = {"result": ("w",), "groups": (1,), "layout": ("NHWC",)}  # fields that it takes; w: gradient of filters
 FORMAT = RESULT = ptx.BF16
 A_MAJOR = B_MAJOR = ptx.MN_MAJOR
-ROW_GROUPS, COL_GROUPS = 2, 1  # warpgroups along the filters and along the channels of a tile
-TEAMS = 1  # of such warpgroups, which alternate in tiles
+ROW_GROUPS, COL_GROUPS = 2, 1  # warpgroups along the filters and along the channels of a block's tile
 M_BLOCKS, COLUMNS = 1, 256  # of 64 filters, and of channels of one or several taps, per warpgroup
 PIXELS = 64  # per stage
 STEP = 16  # pixels per instruction
@@ -66,13 +64,9 @@ BM, BN = WM * ROW_GROUPS * M_BLOCKS, COLUMNS * COL_GROUPS  # tile of a block: fi
 Y_BOXES, X_BOXES = BM // CHANNELS, BN // CHANNELS  # copies per stage
 ACC_VALUES = COLUMNS // 2  # of a thread per block of 64 filters
 BOX_VALUES = CHANNELS // 2  # of them, of a box of channels
-TEAM = ROW_GROUPS * COL_GROUPS  # warpgroups of a team
-WARPGROUPS = TEAM * TEAMS  # consumers
-CONSUMERS = 128 * WARPGROUPS  # threads
-ORDER = 1  # named barrier, and the next one, at which a team waits until the other has multiplied its tile
+WARPGROUPS = ROW_GROUPS * COL_GROUPS  # consumers
 WARPS = 4 * (1 + WARPGROUPS)
 IN_PARTS = True  # results are float32 sums of parts; else a single part is rounded
-PACKED = 1 if IN_PARTS else 2  # sums in an element of the result
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232  # per thread
 X_BYTE = STAGES * Y_BOXES * PIXELS * BOX * 4  # where the tiles of images begin
 STAGE_BYTES = (Y_BOXES + X_BOXES) * PIXELS * BOX * 4
@@ -109,31 +103,13 @@ def count_chunks(conv):
 
 
 @cuda.jit(device=True)
-def find_tile(unit, rows, tiles, parts, conv):
-    """Return the row, column and part of a tile, and the first of its steps along the pixels and their end."""
-    unit, tiles, rows = np.uint32(unit), np.uint32(tiles), np.uint32(rows)  # a division of 64 bits takes 100 cycles
-    part = unit // tiles
-    col = np.uint32(unit - part * tiles) // rows
-    row = np.uint32(unit - part * tiles - col * rows)
-    steps = np.uint32(conv.NPQ + np.uint32(PIXELS - 1)) // np.uint32(PIXELS)
-    begin, end = np.int64(steps) * part // parts, np.int64(steps) * (part + 1) // parts
-    return row, col, part, begin, end
-
-
-@cuda.jit(device=True)
-def skip_stages(stage, parity, count):
-    """Return the stage and parity of the ring `count` stages later."""
-    later = np.uint32(stage + count)
-    return np.int64(later % np.uint32(STAGES)), np.int64(parity + later // np.uint32(STAGES)) % 2
-
-
-@cuda.jit(device=True)
-def store_two(w, i, a, b):
-    """Store neighbouring sums, from element i of w on."""
-    if IN_PARTS:
-        ptx.store2(w, i, a, b)
-    else:
-        w[i] = ptx.pack2(a, b, RESULT)
+def store_two(w, part, k, column, a, b, conv):
+    """Store neighbouring sums of filter k, if it exists."""
+    if k < conv.K:
+        if IN_PARTS:
+            ptx.store2(w, (part, k, column), a, b)
+        else:
+            w[part, k, column // 2] = ptx.pack2(a, b, RESULT)
 
 
 @cuda.jit(launch_bounds=(32 * WARPS, 1), early=True)
@@ -147,7 +123,7 @@ def backward_filter(x_map, y_map, w, conv, rows, tiles, parts):
     if warp == 0 and lane == 0:
         for stage in range(STAGES):
             ptx.mbarrier_init(full, stage, 1)
-            ptx.mbarrier_init(empty, stage, TEAM)
+            ptx.mbarrier_init(empty, stage, WARPGROUPS)
         ptx.mbarrier_init_fence()
     elif warp == 1 and lane == 0:
         ptx.tma_prefetch(x_map)
@@ -155,6 +131,12 @@ def backward_filter(x_map, y_map, w, conv, rows, tiles, parts):
     cuda.syncthreads()
     ptx.launch_release()
     ptx.launch_wait()  # from here on it accesses global memory
+    block, tiles = np.uint32(cuda.blockIdx.x), np.uint32(tiles)
+    part = block // tiles
+    col = np.uint32(block - part * tiles) // np.uint32(rows)
+    row = np.uint32(block - part * tiles - col * np.uint32(rows))
+    steps = np.uint32(conv.NPQ + np.uint32(PIXELS - 1)) // np.uint32(PIXELS)
+    begin, end = np.int64(steps) * part // parts, np.int64(steps) * (part + 1) // parts
     chunks = count_chunks(conv)
     stage, parity = 0, 0
 
@@ -162,18 +144,16 @@ def backward_filter(x_map, y_map, w, conv, rows, tiles, parts):
     if warp < 4:
         ptx.setmaxnreg_dec(PRODUCER_REGISTERS)
         if warp == 0 and lane == 0:
-            for unit in range(cuda.blockIdx.x, tiles * parts, cuda.gridDim.x):
-                row, col, part, begin, end = find_tile(unit, rows, tiles, parts, conv)
-                tap = np.uint32(col * np.uint32(X_BOXES)) // chunks
-                r = fast_divide(tap, conv.S)
-                first = r, np.uint32(tap - r * conv.S.value), np.uint32(col * np.uint32(X_BOXES) - tap * chunks)
-                for step in range(begin, end):
-                    ptx.mbarrier_wait(empty, stage, 1 - parity)
-                    ptx.mbarrier_expect(full, stage, STAGE_BYTES)
-                    load_stage(y_tiles, x_tiles, y_map, x_map, full, stage, np.uint32(step * PIXELS), row, first, conv)
-                    stage += 1
-                    if stage == STAGES:
-                        stage, parity = 0, 1 - parity
+            tap = np.uint32(col * np.uint32(X_BOXES)) // chunks
+            r = fast_divide(tap, conv.S)
+            first = r, np.uint32(tap - r * conv.S.value), np.uint32(col * np.uint32(X_BOXES) - tap * chunks)
+            for step in range(begin, end):
+                ptx.mbarrier_wait(empty, stage, 1 - parity)
+                ptx.mbarrier_expect(full, stage, STAGE_BYTES)
+                load_stage(y_tiles, x_tiles, y_map, x_map, full, stage, np.uint32(step * PIXELS), row, first, conv)
+                stage += 1
+                if stage == STAGES:
+                    stage, parity = 0, 1 - parity
     # -- consumers: acc += y.T x --
     else:
         ptx.setmaxnreg_inc(CONSUMER_REGISTERS)
@@ -181,62 +161,44 @@ def backward_filter(x_map, y_map, w, conv, rows, tiles, parts):
         warpgroup = warp // 4 - 1
         is_leader = warp % 4 == 0 and lane == 0
         y_box = warpgroup % ROW_GROUPS * M_BLOCKS
-        x_box = warpgroup % TEAM // ROW_GROUPS * (COLUMNS // CHANNELS)
-        channels = np.int64(conv.vectors.value) * 8
-        row_sums = conv.RS * channels  # of a filter
-        turn = -1
-        for unit in range(cuda.blockIdx.x, tiles * parts, cuda.gridDim.x):
-            row, col, part, begin, end = find_tile(unit, rows, tiles, parts, conv)
-            turn += 1
-            if turn % TEAMS != warpgroup // TEAM:  # another team's tile
-                stage, parity = skip_stages(stage, parity, end - begin)
-                continue
-            if TEAMS > 1 and turn > 0:  # a stage's barrier tells only two uses of it apart
-                ptx.barrier_sync(ORDER + turn % TEAMS, CONSUMERS)
-            for m_block in range(M_BLOCKS):
-                for n in range(ACC_VALUES):
-                    acc[m_block, n] = 0
-            previous = -1  # the stage that the tensor cores may still read
-            for _ in range(begin, end):
-                ptx.mbarrier_wait(full, stage, parity)
-                ptx.wgmma_fence()
-                for pixel in range(0, PIXELS, STEP):
-                    for m_block in range(M_BLOCKS):
-                        a, b = (stage, y_box + m_block, pixel, 0), (stage, x_box, pixel, 0)
-                        ptx.wgmma_major(acc, (m_block, 0), COLUMNS, y_tiles, a, A_MAJOR, x_tiles, b, B_MAJOR, FORMAT)
-                ptx.wgmma_commit()
-                ptx.wgmma_wait(1)
-                if is_leader and previous >= 0:
-                    ptx.mbarrier_arrive(empty, previous)
-                previous = stage
-                stage += 1
-                if stage == STAGES:
-                    stage, parity = 0, 1 - parity
-            if TEAMS > 1 and unit + cuda.gridDim.x < tiles * parts:
-                ptx.barrier_arrive(ORDER + (turn + 1) % TEAMS, CONSUMERS)
-            ptx.wgmma_wait(0)
-            if is_leader:
+        x_box = warpgroup // ROW_GROUPS * (COLUMNS // CHANNELS)
+        for m_block in range(M_BLOCKS):
+            for n in range(ACC_VALUES):
+                acc[m_block, n] = 0
+        previous = -1  # the stage that the tensor cores may still read
+        for _ in range(begin, end):
+            ptx.mbarrier_wait(full, stage, parity)
+            ptx.wgmma_fence()
+            for pixel in range(0, PIXELS, STEP):
+                for m_block in range(M_BLOCKS):
+                    a, b = (stage, y_box + m_block, pixel, 0), (stage, x_box, pixel, 0)
+                    ptx.wgmma_major(acc, (m_block, 0), COLUMNS, y_tiles, a, A_MAJOR, x_tiles, b, B_MAJOR, FORMAT)
+            ptx.wgmma_commit()
+            ptx.wgmma_wait(1)
+            if is_leader and previous >= 0:
                 ptx.mbarrier_arrive(empty, previous)
+            previous = stage
+            stage += 1
+            if stage == STAGES:
+                stage, parity = 0, 1 - parity
+        ptx.wgmma_wait(0)
 
-            # -- store sums --
-            for m_block in range(M_BLOCKS):
-                k = (row * Y_BOXES + y_box + m_block) * WM + warp % 4 * 16 + lane // 4
-                first_row = (np.int64(part) * conv.K + k) * row_sums
-                for start in range(0, ACC_VALUES, BOX_VALUES):
-                    box = np.uint32(col * np.uint32(X_BOXES) + x_box + np.uint32(start // BOX_VALUES))
-                    tap = box // chunks
-                    c0 = np.uint32((box - tap * chunks) * np.uint32(CHANNELS) + lane % 4 * 2)
-                    tap_of_w = np.uint32(conv.RS - np.uint32(1) - tap) if conv.flipped == 1 else tap
-                    first = np.uint64((first_row + tap_of_w * channels + c0) // PACKED)
-                    for half in range(2):
-                        if tap < conv.RS and k + half * 8 < conv.K:
-                            for n in range(0, BOX_VALUES, 4):
-                                i = start + n + half * 2
-                                if c0 + n * 2 < channels:
-                                    store_two(
-                                        w, first + np.uint64(n * 2 // PACKED), acc[m_block, i], acc[m_block, i + 1]
-                                    )
-                        first += np.uint64(8 * row_sums // PACKED)
+        # -- store sums --
+        channels = conv.vectors.value * np.uint32(8)
+        for start in range(0, ACC_VALUES, BOX_VALUES):
+            box = np.uint32(col * np.uint32(X_BOXES) + x_box + np.uint32(start // BOX_VALUES))
+            tap = box // chunks
+            c0 = np.uint32((box - tap * chunks) * np.uint32(CHANNELS) + lane % 4 * 2)
+            tap_of_w = np.uint32(conv.RS - np.uint32(1) - tap) if conv.flipped == 1 else tap
+            for n in range(0, BOX_VALUES, 4):
+                c, i = np.uint32(c0 + np.uint32(n * 2)), start + n
+                if tap < conv.RS and c < channels:
+                    column = np.uint32(tap_of_w * channels + c)
+                    for m_block in range(M_BLOCKS):
+                        k = np.uint32((row * Y_BOXES + y_box + m_block) * WM + warp % 4 * 16 + lane // 4)
+                        store_two(w, part, k, column, acc[m_block, i], acc[m_block, i + 1], conv)
+                        k = np.uint32(k + np.uint32(8))
+                        store_two(w, part, k, column, acc[m_block, i + 2], acc[m_block, i + 3], conv)
 
 
 backward_filter_3 = cuda.jit(launch_bounds=(32 * 16, 1), early=True)(backward_filter.py_func)  # with three consumers
@@ -255,23 +217,26 @@ def launches(x, w, y, problem, format, workspace, split=None, limit_bytes=None):
         else:
             x = copy_padded(x, (problem.N, problem.H, problem.W, C), (0, 0), "images", workspace, sequence)
             padded = replace(problem, C=C)
-    num_sums = problem.K * problem.R * problem.S * C
-    product, sms = as_product(padded, format), cuda.get_current_device().MULTIPROCESSOR_COUNT
+    row = problem.R * problem.S * C  # sums of a filter
     if split is None:
-        limit = None if limit_bytes is None else max(0, limit_bytes - workspace.size_bytes) // (4 * num_sums)
-        split = best_split(product, sms, limit)
+        limit = None if limit_bytes is None else max(0, limit_bytes - workspace.size_bytes) // (4 * problem.K * row)
+        split = best_split(as_product(padded, format), cuda.get_current_device().MULTIPROCESSOR_COUNT, limit)
     tiling, parts = split
     in_parts = parts > 1 or C != problem.C
-    sums = workspace.array("parts", (parts, num_sums), np.float32) if in_parts else as_words(reshape(w, 1, num_sums))
+    if in_parts:
+        sums = workspace.array("parts", (parts, problem.K, row), np.float32)
+    else:
+        sums = as_words(reshape(w, 1, problem.K, row))
     maps = (
         make_pixel_map(as_words(x), padded, tiling.pixels, BOX),
         ptx.TensorMap(as_words(reshape(y, problem.N * problem.P * problem.Q, K)), (tiling.pixels, BOX)),
     )
+    product = as_product(padded, format)
     rows, tiles = ceil(problem.K / tiling.filters), count_tiles(tiling, product)
-    arguments = *maps, flatten(sums), make_windows(padded, format), rows, tiles, parts
+    arguments = *maps, sums, make_windows(padded, format), rows, tiles, parts
     kernel = specialise_tiling(tiling, format, in_parts)
     block = 32, 4 * (1 + tiling.warpgroups)
-    sequence.append(Launch(kernel, min(tiles * parts, sms), block, arguments, tiling.shared_bytes))
+    sequence.append(Launch(kernel, tiles * parts, block, arguments, tiling.shared_bytes))
     if in_parts:
         sequence.append(sum_parts(sums, w, C, format))
     return sequence
@@ -296,7 +261,6 @@ def specialise_tiling(tiling: Tiling, format, in_parts: bool):
         COL_GROUPS=tiling.col_groups,
         M_BLOCKS=tiling.m_blocks,
         COLUMNS=tiling.columns,
-        TEAMS=tiling.teams,
         PIXELS=tiling.pixels,
         STAGES=tiling.stages,
         PRODUCER_REGISTERS=tiling.registers[0],

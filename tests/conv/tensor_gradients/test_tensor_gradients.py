@@ -14,8 +14,9 @@ from labkit.conv.problem import BackwardDataNHWC, BackwardFilterNHWC
 from labkit.conv.remainders import remainders
 from labkit.conv.tensor.tilings import SHARED_BYTES
 from labkit.conv.tensor.tilings import Tiling as DataTiling
-from labkit.conv.tensor_gradients import data_tilings, part_sums
+from labkit.conv.tensor_gradients import part_sums
 from labkit.conv.tensor_gradients.filter_tilings import TILINGS, Split, Tiling, best_split
+from labkit.conv.tensor_gradients.s01_backward_data import GRADIENT_TILINGS
 from labkit.forecast import sass
 from labkit.formats import BF16, FP16
 from labkit.ladder import TooLarge
@@ -65,7 +66,7 @@ RAGGED = {
 
 
 @pytest.mark.parametrize("name", RAGGED)
-@pytest.mark.parametrize("tiling", sampled(data_tilings.TILINGS, 3), ids=str)
+@pytest.mark.parametrize("tiling", sampled(GRADIENT_TILINGS, 3), ids=str)
 @pytest.mark.sample(4)
 def test_images_are_right_in_every_tiling_where_blocks_take_several_tiles(tiling, name):
     assert is_right(DATA, BackwardDataNHWC(*RAGGED[name]), tiling=tiling, grid=3)
@@ -151,7 +152,11 @@ def test_a_limit_of_workspace_leaves_fewer_parts():
     ("step", "problem", "options"),
     [
         (DATA, BackwardDataNHWC(16, 256, 16, 16, 64, 2, 2, 1, 1, 1, 0, 0, 1), {"tiling": DataTiling(2, 1, 256)}),
-        (FILTER, BackwardFilterNHWC(16, 64, 16, 16, 128, 2, 2, 1, 1, 1, 0, 0, 1), {"split": Split(TILINGS[3], 4)}),
+        (
+            FILTER,
+            BackwardFilterNHWC(16, 64, 16, 16, 128, 2, 2, 1, 1, 1, 0, 0, 1),
+            {"split": Split(Tiling(2, 1, 1, 256), 4)},
+        ),
     ],
     ids=["data", "filter"],
 )
@@ -199,7 +204,7 @@ class OfHost:
 
 
 ASSEMBLED = [
-    *((DATA, {"tiling": tiling}) for tiling in data_tilings.TILINGS),
+    *((DATA, {"tiling": tiling}) for tiling in GRADIENT_TILINGS),
     *((FILTER, {"split": split}) for split in SPLITS),
 ]
 
