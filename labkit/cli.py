@@ -212,26 +212,56 @@ def run(
     raise typer.Exit(run_and_report(program, is_module=module, explore=explore, time_limit_s=time_limit, **reports))
 
 
+NamedCall = Annotated[str, typer.Argument(metavar="CALL", help=f"One of gemm, {', '.join(_tuning.PROBLEMS)}.")]
+Sizes = Annotated[
+    list[str],
+    typer.Argument(metavar="SIZES", help="Of gemm M N K; else those of the problem, in order or as NAME=VALUE."),
+]
+FormatName = Annotated[str, typer.Option(help="A number format, such as bfloat16, float32 or tf32.")]
+TransposeA = Annotated[bool, typer.Option("--transpose-a", help="Of gemm: A.T in place of A.")]
+TransposeB = Annotated[bool, typer.Option("--transpose-b", help="Of gemm: B.T in place of B.")]
+Batches = Annotated[int, typer.Option(help="Of gemm: how many such products at once.")]
+
+
 @app.command()
 def tune(
-    operation: Annotated[str, typer.Argument(help=f"What to tune: gemm, {', '.join(_tuning.PROBLEMS)}.")],
-    sizes: Annotated[
-        list[str],
-        typer.Argument(metavar="SIZES", help="Of gemm M N K; else of the problem, in its order or as NAME=VALUE."),
-    ],
-    format: Annotated[str, typer.Option(help="A number format, such as bfloat16, float32 or tf32.")] = "bfloat16",
-    transpose_a: Annotated[bool, typer.Option("--transpose-a", help="Of gemm: A.T in place of A.")] = False,
-    transpose_b: Annotated[bool, typer.Option("--transpose-b", help="Of gemm: B.T in place of B.")] = False,
-    batches: Annotated[int, typer.Option(help="Of gemm: how many such products at once.")] = 1,
+    call: NamedCall,
+    sizes: Sizes,
+    format: FormatName = "bfloat16",
+    transpose_a: TransposeA = False,
+    transpose_b: TransposeB = False,
+    batches: Batches = 1,
 ):
     """Time the ways to compute a call on this GPU; from then on the fastest is used."""
     gemm_options = {"transpose_a": transpose_a, "transpose_b": transpose_b, "batches": batches}
     try:
-        times_ms = _tuning.tune(operation, sizes, format, **gemm_options)
+        times_ms = _tuning.tune(call, sizes, format, **gemm_options)
     except (TypeError, ValueError, RuntimeError) as error:
         _fail(error)
     for candidate, time_ms in times_ms.items():
         print(f"{time_ms:10.4f} ms  {candidate}")
+
+
+@app.command()
+def warm(
+    call: NamedCall,
+    sizes: Sizes,
+    format: FormatName = "bfloat16",
+    transpose_a: TransposeA = False,
+    transpose_b: TransposeB = False,
+    batches: Batches = 1,
+):
+    """Compile the kernels that a call takes for such sizes, so that the first call of a program need not."""
+    from labkit.cuda import kernel_folder
+    from labkit.table import count_text
+
+    before = {*kernel_folder.kernels()}
+    try:
+        _tuning.warm(call, sizes, format, transpose_a=transpose_a, transpose_b=transpose_b, batches=batches)
+    except (TypeError, ValueError, RuntimeError) as error:
+        _fail(error)
+    compiled = len({*kernel_folder.kernels()} - before)
+    print(f"compiled {count_text(compiled, 'kernel')}; all that the call needs are in {kernel_folder.folder()}")
 
 
 @app.command()

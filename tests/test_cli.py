@@ -301,7 +301,7 @@ def test_completion_is_offered_for_the_installed_command_alone(name, there):
 
 
 @pytest.mark.parametrize(
-    ("command", "usage"), [("run", "run [OPTIONS] SCRIPT...\n"), ("tune", "tune [OPTIONS] operation SIZES...\n")]
+    ("command", "usage"), [("run", "run [OPTIONS] SCRIPT...\n"), ("tune", "tune [OPTIONS] CALL SIZES...\n")]
 )
 def test_the_usage_of_a_list_has_its_dots_once(command, usage):
     assert usage in invoke(command).output.replace("{", "").replace("}", "")
@@ -424,3 +424,29 @@ def test_tune_finds_the_algorithm_of_a_convolution(monkeypatch):
 def test_tune_refuses_in_a_sentence(words, why):
     result = invoke("tune", *words.split())
     assert result.exit_code == 1 and why in result.output.replace("\n", " ") and "Traceback" not in result.output
+
+
+@pytest.mark.parametrize("words", ["gemm 64 32 16", "conv.forward 2 4 9 8 6 3 3 top=1", "norm.rms_norm 64 32"])
+def test_warm_plans_the_call_that_it_is_given(words, monkeypatch):
+    from labkit.calls import tuner
+
+    assert "for a GPU, and none is in use here" in invoke("warm", *words.split()).output.replace("\n", " ")
+    seen = []
+    monkeypatch.setattr(tuner, "warm", lambda operation, operands: seen.append((operation, operands)))
+    result = invoke("warm", *words.split(), "--format", "float32")
+    assert result.exit_code == 0 and "compiled 0 kernels; all that the call needs are in" in result.output
+    ((operation, operands),) = seen
+    operation.check(operands)
+
+
+def test_warm_refuses_in_a_sentence():
+    assert "there is no call 'fft'; there is gemm" in invoke("warm", "fft", "64").output
+    assert "gemm takes M N K" in invoke("warm", "gemm", "64").output
+
+
+@pytest.mark.needs("gpu")
+def test_what_warm_compiled_is_not_compiled_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    command = [sys.executable, "-m", "labkit.cli", "warm", "gemm", "256", "256", "256"]
+    shown = [subprocess.run(command, capture_output=True, text=True).stdout for _ in range(2)]
+    assert "compiled 0 kernels" not in shown[0] and "compiled 0 kernels" in shown[1]

@@ -1,9 +1,11 @@
-"""The calls that `labkit tune` times, by name, with random operands of a problem given by its fields."""
+"""The calls of `labkit tune` and `labkit warm`, by name, with random operands of a problem given by its fields."""
 
 from ast import literal_eval
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, fields
 from importlib import import_module
+
+from labkit.ladder import Problem
 
 GEMM = "gemm"
 PROBLEMS = {  # of calls, in the package of each
@@ -46,9 +48,51 @@ def tune(name: str, words: Sequence[str], format: str, **options) -> dict[object
         There is no GPU.
     """
     if name == GEMM:
-        return _tune_gemm(words, format, **options)
+        from labkit import gemm
+
+        return gemm.tune(*_read_sizes(words), format, **options)
+    call, problem, left_out, more = _read_problem(name, words)
+    if name.startswith("conv."):
+        from labkit import conv
+
+        return {row.algorithm: row.time_ms for row in conv.find(problem, format) if not row.reason}
+    from labkit.calls.tuner import tune_problem
+    from labkit.formats import format_named
+
+    return tune_problem(call, problem, format_named(format), left_out, **more)
+
+
+def warm(name: str, words: Sequence[str], format: str, **options) -> None:
+    """Compile the kernels that a call takes for a problem; parameters and errors are those of `tune`."""
+    from labkit.calls.tuner import bind_problem, warm
+    from labkit.formats import format_named
+
+    if name == GEMM:
+        from labkit.gemm.interface.tuner import bind_product
+
+        warm(*bind_product(*_read_sizes(words), format, **options))
+        return
+    call, problem, left_out, more = _read_problem(name, words)
+    if name.startswith("conv."):
+        from labkit.conv.interface.convolution import ConvByProblem
+
+        arrays = dict(zip(ConvByProblem.arrays, problem.operands(format_named(format))[:-1], strict=True))
+        warm(ConvByProblem(problem, format), arrays)
+        return
+    warm(*bind_problem(call, problem, format_named(format), left_out, **more))
+
+
+def _read_sizes(words) -> list[int]:
+    """Return M, N and K."""
+    if len(words) != 3 or not all(word.isdecimal() for word in words):
+        raise ValueError(f"gemm takes M N K, three whole numbers, and got {' '.join(words)}")
+    return list(map(int, words))
+
+
+def _read_problem(name, words) -> tuple[Callable, Problem, list[str], dict]:
+    """Return the call of a name, its problem, the arrays that it does not get, and its further options."""
     if name not in PROBLEMS:
-        raise ValueError(f"there is nothing to tune for {name!r}; there is {GEMM}, {', '.join(PROBLEMS)}")
+        raise ValueError(f"there is no call {name!r}; there is {GEMM}, {', '.join(PROBLEMS)}")
     package, _, call = name.partition(".")
     module = import_module(f"labkit.{package}")
     call, problem_class = getattr(module, call), getattr(module, PROBLEMS[name])
@@ -57,32 +101,12 @@ def tune(name: str, words: Sequence[str], format: str, **options) -> dict[object
     needed = [field.name for field in fields(problem_class) if field.default is MISSING]
     known = problem_fields if package == "conv" else problem_fields + call_fields
     values = _values(name, words, order=problem_fields, needed=needed, known=known)
-    if package == "conv":
-        ranking = module.find(problem_class(**values), format)
-        return {row.algorithm: row.time_ms for row in ranking if not row.reason}
-    return _tune_steps(call, problem_class, values, format)
-
-
-def _tune_gemm(words, format, **options):
-    from labkit import gemm
-
-    if len(words) != 3 or not all(word.isdecimal() for word in words):
-        raise ValueError(f"gemm takes M N K, three whole numbers, and got {' '.join(words)}")
-    return gemm.tune(*map(int, words), format, **options)
-
-
-def _tune_steps(call: Callable, problem_class: type, values: dict, format: str):
-    from labkit.calls.tuner import tune_problem
-    from labkit.formats import format_named
-
-    names = {field.name for field in fields(problem_class)}
-    if "kind" in names:  # which the call says
+    options = {name: value for name, value in values.items() if name not in problem_fields}
+    if "kind" in problem_fields:  # which the call says
         values["kind"] = call.operation.kind
-    problem = problem_class(**{name: value for name, value in values.items() if name in names})
-    options = {name: value for name, value in values.items() if name not in names}
+    problem = problem_class(**{name: value for name, value in values.items() if name in problem_fields})
     available = {"lengths": getattr(problem, "ragged", True), "table": getattr(problem, "page", True) is not None}
-    left_out = [name for name, is_available in available.items() if not is_available]
-    return tune_problem(call, problem, format_named(format), left_out, **options)
+    return call, problem, [name for name, is_available in available.items() if not is_available], options
 
 
 def _values(

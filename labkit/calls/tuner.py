@@ -5,6 +5,7 @@ from dataclasses import fields
 from math import ceil
 from typing import Any
 
+import numpy as np
 from tqdm.auto import tqdm
 
 from labkit import cuda
@@ -83,14 +84,35 @@ def tune_problem(
         Further options of the call.
     """
     check_gpu()
+    operation, operands = bind_problem(call, problem, format, left_out, **options)
+    set_bytes = sum(X.nbytes for X in operands.values())
+    sets = make_operand_sets(set_bytes, lambda: {name: cuda.to_device(X) for name, X in operands.items()}, MAX_SETS)
+    return tune_sets(operation, sets, most)
+
+
+def bind_problem(
+    call: Callable, problem: Problem, format: Format, left_out: Sequence[str] = (), **options
+) -> tuple[Operation, dict[str, np.ndarray]]:
+    """Return the operation of a call for a problem, and random operands by their names; see `tune_problem`."""
     kind = call.operation
     names = {field.name for field in fields(kind)}
     options = {name: value for name, value in problem.fields.items() if name in names} | options
     arrays = [X for X in problem.operands(format)[:-1] if X is not None]
     operands = {name: X for name, X in zip(kind.arrays, arrays, strict=True) if name not in left_out}
-    set_bytes = sum(X.nbytes for X in operands.values())
-    sets = make_operand_sets(set_bytes, lambda: {name: cuda.to_device(X) for name, X in operands.items()}, MAX_SETS)
-    return tune_sets(kind(**options, format=str(format)), sets, most)
+    return kind(**options, format=str(format)), operands
+
+
+def warm(operation: Operation, operands: Mapping[str, np.ndarray]) -> None:
+    """Compile the kernels that a call takes for such arrays; the disk keeps them for other processes.
+
+    Raises
+    ------
+    RuntimeError
+        There is no GPU.
+    """
+    if device.current().kind != "gpu":
+        raise RuntimeError("kernels are compiled for a GPU, and none is in use here; see `python -m labkit doctor`")
+    make_plan(operation, {name: cuda.to_device(X) for name, X in operands.items()})
 
 
 def make_operand_sets(

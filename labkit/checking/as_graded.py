@@ -12,7 +12,7 @@ import numpy as np
 
 from labkit.checking.as_text import AnswerReader
 from labkit.checking.exercise import Exercise
-from labkit.checking.source import python_function
+from labkit.checking.source import python_function, read_lines
 from labkit.checking.verdict import Verdict
 from labkit.rebinding import names_used_by
 
@@ -79,7 +79,7 @@ def _is_same(live, read, visited):
 
 def _dump_body(function):
     """Dump the statements of a function, without the decorators and annotations that grading leaves out."""
-    lines, _ = inspect.getsourcelines(function.__code__)
+    lines, _ = read_lines(function.__code__)
     definition = ast.parse(dedent("".join(lines))).body[0]
     return [ast.dump(statement) for statement in getattr(definition, "body", [])]
 

@@ -21,9 +21,11 @@ def count_exchanged(trace: Trace) -> int:
 
 
 def _count_threads(trace, block, space, kinds):
-    accesses = _accesses(trace, block)
-    active = (threads.tolist() for site, threads, _ in accesses if site.space == space and site.kind in kinds)
-    return len(set().union(*active))
+    samples, sites = trace.samples, enumerate(trace.sites)
+    wanted = [number for number, each in sites if each.site.space == space and each.site.kind in kinds]
+    rows = (samples.block == block) & np.isin(samples.site, wanted)
+    warp, lane = np.nonzero(samples.index[rows] >= 0)
+    return len(np.unique(WARP_LANES * samples.warp[rows][warp] + lane))
 
 
 def _count_exchanged(trace, block):

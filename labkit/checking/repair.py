@@ -15,6 +15,7 @@ from labkit.checking.slips.change import LAST, POSSIBLE, Change
 from labkit.checking.slips.ends import find_ends, is_sure_to_end
 from labkit.checking.slips.repeated import list_repeated_changes
 from labkit.checking.slips.structure import find_early_return, find_index_lines, find_unused
+from labkit.checking.source import read_lines
 
 OF_WAITS = "race", "in-flight", "barrier", "deadlock", "mbarrier", "order", "proxy"  # reasons
 OF_LEAVING = "unwritten", "shuffle", "mask", "barrier"
@@ -74,7 +75,7 @@ def explain_unused(function: Callable) -> str:
 def _read(function) -> ast.FunctionDef | None:
     """Return the function without decorators and annotations, with the lines of its cell; None if it cannot be read."""
     try:
-        lines, first_line = inspect.getsourcelines(function.__code__)
+        lines, first_line = read_lines(function.__code__)
         tree = ast.parse(textwrap.dedent("".join(lines))).body[0]
     except (OSError, TypeError, SyntaxError):
         return None

@@ -19,6 +19,7 @@ from typing import Any
 
 from labkit.checking.in_child import Allowance, TooMuch, run_in_child
 from labkit.checking.own_code import find_foreign_helper
+from labkit.checking.source import read_lines
 from labkit.checking.work import SIGNS, TooMuchWork, Work, insert_hooks, set_line
 from labkit.simulator.errors import KernelError
 
@@ -187,7 +188,7 @@ class _Restricted:
 def _parse_function(function: FunctionType) -> ast.FunctionDef:
     """Parse the text of a function itself, not of one that it says it wraps."""
     try:
-        lines, first_line = inspect.getsourcelines(function.__code__)
+        lines, first_line = read_lines(function.__code__)
         (definition,) = ast.parse(textwrap.dedent("".join(lines))).body
     except (OSError, SyntaxError, ValueError):
         definition = None

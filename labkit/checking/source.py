@@ -5,6 +5,7 @@ import inspect
 import linecache
 import textwrap
 from collections.abc import Callable
+from types import CodeType
 from typing import Any
 
 
@@ -21,10 +22,17 @@ def run_cell(text: str, name: str, namespace: dict[str, Any]) -> dict[str, Any]:
     return namespace
 
 
+def read_lines(code: CodeType) -> tuple[list[str], int]:
+    """Return as `inspect.getsourcelines`, which asks every module first; raise OSError where there is no source."""
+    linecache.checkcache(code.co_filename)
+    lines, first_line = linecache.getlines(code.co_filename), code.co_firstlineno
+    return (inspect.getblock(lines[first_line - 1 :]), first_line) if lines else inspect.getsourcelines(code)
+
+
 def read_function(function: Callable) -> ast.FunctionDef | None:
     """Return the definition of a function, with the lines of its cell; None if its source cannot be read."""
     try:
-        lines, first_line = inspect.getsourcelines(function.__code__)
+        lines, first_line = read_lines(function.__code__)
         definition = ast.parse(textwrap.dedent("".join(lines))).body[0]
     except (OSError, TypeError, SyntaxError):
         return None
@@ -36,7 +44,7 @@ def find_stub_line(function: Callable) -> int | None:
     """Return the line of the first `...` that still waits for the learner's code, if there is one."""
     if function.__code__.co_filename == "<string>":  # Python 3.13 would give the text of `python -c`
         raise OSError("a string given to exec has no source to read")
-    lines, first_line = inspect.getsourcelines(function.__code__)
+    lines, first_line = read_lines(function.__code__)
     for node in ast.walk(ast.parse(textwrap.dedent("".join(lines)))):
         value = getattr(node, "value", None)  # of a line of its own, or of an assignment
         has_line = isinstance(node, ast.stmt | ast.expr | ast.keyword)

@@ -5,12 +5,12 @@ thread, a guard, a sum that begins at 0) are left out. If one is left, the mista
 """
 
 import ast
-import inspect
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from labkit.checking.source import read_lines
 from labkit.rebinding import names_in
 from labkit.trace import Finding
 
@@ -51,7 +51,7 @@ def find_suspect(function: Callable, array: str, findings: Iterable[Finding]) ->
         Those of the run.
     """
     try:
-        lines, first_line = inspect.getsourcelines(function.__code__)
+        lines, first_line = read_lines(function.__code__)
         kernel = ast.parse(textwrap.dedent("".join(lines))).body[0]
     except (OSError, TypeError, SyntaxError):
         return Suspicion()

@@ -21,6 +21,7 @@ from numba.cuda.typing.typeof import Purpose, typeof
 
 from labkit import ptx
 from labkit.cuda import packed  # launches in the driver's own form
+from labkit.cuda.collector import collector_paused
 from labkit.cuda.disk_cache import DiskCache
 from labkit.ptx.intrinsics import load_gpu_code
 from labkit.ptx.tensor_copies.map_types import compiling_device_function
@@ -102,7 +103,8 @@ class Dispatcher(CUDADispatcher):
 
     def compile(self, sig):
         self.py_func = bind_cuda(self.py_func)
-        return super().compile(sig)
+        with collector_paused():
+            return super().compile(sig)
 
     def compile_device(self, args, return_type=None):
         self.py_func = bind_cuda(self.py_func)

@@ -128,7 +128,7 @@ EXERCISE = Exercise(
     sizes=((1, 4, 1), (7, 5, 2), (6, 1, 1), (3, 0, 3)),  # jobs, tiles of the longest, blocks; first one job
     random_sizes=(
         (range(4, 9), range(3, 8), (2, 3)),
-        ((1, 2), range(260, 400), (1,)),  # so that a count of stages that begins again shows
+        ((1,), range(257, 290), (1,)),  # so that a count of stages that begins again shows
         (Above(9), (1, 2, 3), (1, 2, 3, 4)),
     ),
 )

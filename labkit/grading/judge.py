@@ -137,7 +137,7 @@ def _racing_kernel(x, count):
 
 
 def compile_checks() -> None:
-    """Compile the counters and checks of accesses, so that no answer waits for them: half a minute, once."""
+    """Compile the counters and checks of accesses, so that no answer waits for them: some seconds, once."""
     simulate(_racing_kernel, 2, 64, np.zeros(64, np.float32), np.zeros(1, np.float32))
 
 

@@ -37,7 +37,7 @@ class Driver:
 def run(console: Console | None = None) -> bool:
     """Print each checkup as it ends; return whether nothing is at fault."""
     console, is_well = console or Console(soft_wrap=True), True
-    with console.status("looking at this machine; the first simulation takes half a minute"):
+    with console.status("looking at this machine; the first simulation takes some seconds"):
         for row in checkups():
             is_well = is_well and row.state != "fault"
             console.print(Text.assemble((f"{row.state:7}", COLOURS[row.state]), f" {row.subject:10} {row.found}"))

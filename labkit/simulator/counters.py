@@ -9,7 +9,7 @@ load of these is served two parts at a time where its lanes read the same word i
 
 import numpy as np
 
-from labkit.simulator.caches import is_latest, touch
+from labkit.simulator.caches import Cache, is_latest, touch
 from labkit.simulator.seam import inner_njit, njit
 from labkit.simulator.warps import BLOCK, SLOT, SM, START, STOP, THREAD
 from labkit.trace import WARP_LANES
@@ -144,12 +144,15 @@ def count_plain(mask, warps, totals):
 
 
 @njit(cache=True)
-def count_global(flat, address, itemsize, mask, warps, warp_clock, is_load, l1, totals, to_l2):
+def count_global(
+    flat, address, itemsize, mask, warps, warp_clock, is_load, entries, sectors_per_line, hashed, totals, to_l2
+):
     """Count the sectors of one access to global memory; look up loads in L1, and list its misses for L2.
 
     `warp_clock` counts each warp's global accesses: the time by which L2 orders what the SMs send it. Returns the
     number of rows of `to_l2` (clock, warp, sector, SM) that were filled; warps are numbered through the grid.
     """
+    l1 = Cache(entries, sectors_per_line, hashed)  # numba takes longer to read a tuple than three arguments
     sectors = np.empty(64, np.int64)
     table = np.empty(128, np.int64)  # open addressing: the sectors that this warp has accessed
     stamps = np.empty(128, np.int64)

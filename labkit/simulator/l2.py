@@ -39,10 +39,7 @@ class L2:
         """Queue one warp instruction's requests until the wave has run, or the buffer is full."""
         start, self._count = self._count, self._count + len(rows)
         self._waiting = _with_room(self._waiting, self._count)
-        waiting = self._waiting[start : self._count]
-        waiting[:] = rows
-        waiting[:, 3] //= self.sms_per_partition
-        waiting[:, 3] += (site << SITE) + (writes << WRITES)
+        _queue(rows, self._waiting, start, self.sms_per_partition, (site << SITE) + (writes << WRITES))
         if self._count > BUFFER_ROWS:
             self.flush()
 
@@ -122,6 +119,15 @@ def _stable_sort(keys, order):
         digits = (keys >> shift).astype(np.uint16)
         order = order.take(np.argsort(digits if shift == 0 else digits.take(order), kind="stable"))
     return order
+
+
+@njit(cache=True)
+def _queue(rows, waiting, start, sms_per_partition, of_site):
+    """Copy requests behind those that wait, each with the partition next to its SM and the bits of its site."""
+    for i in range(rows.shape[0]):
+        for column in range(3):
+            waiting[start + i, column] = rows[i, column]
+        waiting[start + i, 3] = rows[i, 3] // sms_per_partition + of_site
 
 
 @njit(cache=True)

@@ -165,7 +165,7 @@ class Launch:
         captured = {n: unwrap(a) for n, a in self.program.captured.items()}
         allocations = {n: allocation_address(a) for n, a in self.program.captured.items()} | allocations
         self.regions = place_arguments(captured | arrays, allocations)
-        for name in arrays.keys() & (self.program.stored | blank.keys()):
+        for name in arrays.keys() & (self._raced() | blank.keys()):
             region = self.regions[name]
             sizes = {n for other in arrays if self.regions[other] is region for n in self.program.pieces.get(other, ())}
             region.watch(self.program.is_asynchronous, units_per_element(region.data.dtype, sizes))
@@ -175,6 +175,11 @@ class Launch:
         self.captured = {n: self.regions[n].array(n, a) for n, a in captured.items()}
         self.arguments = [self._in_memory(n, a) for n, a in zip(names, arguments, strict=False)]
         self.arrays = {n: a for n, a in flatten_arguments(names, self.arguments).items() if n in arrays}
+
+    def _raced(self):
+        """Return the names of the arrays that threads may race for: one thread alone races with nobody."""
+        alone = self.blocks * self.threads_per_block == 1 and not (self.program.is_asynchronous or self.early)
+        return set() if alone else self.program.stored
 
     def _in_memory(self, name, value):
         """Return an argument as the kernel sees it."""

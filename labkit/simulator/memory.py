@@ -221,18 +221,19 @@ def store(w, site, array, mask, value, *index):
 def write(w, site, array, mask, flat, value):
     """Put the values at `flat`; note races."""
     launch = w.chunk.launch
-    before = array.data.take(flat)
+    is_checked = array.shadow is not None and launch.is_checked
+    before = array.data.take(flat) if is_checked or launch.program.spins else None
     if mask is None:
         array.data[flat] = value
     else:
         array.data[flat[mask]] = value[mask]
-    unchanged = equal_with_nan(before, value)
-    if array.shadow is not None and launch.is_checked:
-        check_write(w, site, array, mask, flat, unchanged, equal_with_nan(array.data.take(flat), value))
+    if before is not None:  # else nobody asks what has changed
+        unchanged = equal_with_nan(before, value)
+        if is_checked:
+            check_write(w, site, array, mask, flat, unchanged, equal_with_nan(array.data.take(flat), value))
+        launch.version += not unchanged.all()
     for state in array.states.values():
         state.note_write(w, site, array, mask, flat)
-    if not unchanged.all():
-        launch.version += 1
 
 
 def check_write(w, site, array, mask, flat, unchanged, landed):
@@ -290,7 +291,7 @@ def count_accesses(w, site, array, flat, mask, is_load, elements=1):
     to_l2 = launch.l2.rows(w.lanes)
     in_l1 = is_load and site not in launch.program.past_l1
     rows = count_global(
-        flat, array.address, array.itemsize, lanes, w.warps, w.warp_clock, in_l1, launch.l1, totals, to_l2
+        flat, array.address, array.itemsize, lanes, w.warps, w.warp_clock, in_l1, *launch.l1, totals, to_l2
     )
     if rows:
         launch.l2.send(to_l2[:rows], site, not is_load)

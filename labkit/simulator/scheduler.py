@@ -390,11 +390,12 @@ class Chunk:
             return
         for slot, block, first, last in w.sampled:
             lanes = slice(first, last) if mask is None else first + np.flatnonzero(mask[first:last])
-            threads = w.thread[lanes]
-            if threads.size:
-                offsets = flat[lanes] - slot * array.elements if array.space == "shared" else flat[lanes]
+            threads, offsets = w.thread[lanes], flat[lanes]
+            if len(threads):
+                if array.space == "shared":
+                    offsets = offsets - slot * array.elements
                 self.launch.sampled.append((block, site, threads, array.c_order(offsets)))
-                self.launch.sampled_lanes += WARP_LANES * -(-threads.size // WARP_LANES)
+                self.launch.sampled_lanes += WARP_LANES * -(-len(threads) // WARP_LANES)
 
     def _sample_barrier(self, line, slots):
         for slot, block in self.sampled:

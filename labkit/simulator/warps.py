@@ -42,7 +42,9 @@ class WarpSet:
         self.thread = np.repeat(self.warps[:, THREAD], sizes) + within
         self.slot = np.repeat(self.warps[:, SLOT], sizes)
         self.block = np.repeat(self.warps[:, BLOCK], sizes)
-        self.sampled = [(slot, block, *np.searchsorted(self.slot, (slot, slot + 1))) for slot, block in chunk.sampled]
+        self.sampled = [
+            (slot, block, *np.searchsorted(self.slot, (slot, slot + 1)).tolist()) for slot, block in chunk.sampled
+        ]
         self.all_lanes = np.ones(start, np.bool_)
         self.is_lane = lane is not None
         self.own = np.arange(start) == lane if self.is_lane else None  # the mask of the lanes that run here
@@ -143,7 +145,9 @@ class WarpSet:
 
     def fill(self, value):
         """Return a value for every lane, as an array."""
-        return value if isinstance(value, np.ndarray) else np.full(self.lanes, value)
+        if isinstance(value, np.ndarray):
+            return value
+        return np.array([value]) if self.lanes == 1 else np.full(self.lanes, value)  # a fourth of the time
 
     # positions, as the kernel reads them
 

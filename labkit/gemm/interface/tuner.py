@@ -1,5 +1,7 @@
 """`gemm.tune`: times the candidates for a product on this GPU and keeps the fastest for `gemm.multiply`."""
 
+from functools import partial
+
 import numpy as np
 
 from labkit import cuda
@@ -49,24 +51,31 @@ def tune(
     RuntimeError
         There is no GPU, or none that multiplies such operands.
     """
-    format = find_format(format)
-    if min(M, N, K, batches, most) < 1:
-        raise ValueError(f"sizes and numbers must be at least 1, and these are {M}, {N}, {K}, {batches} and {most}")
+    if most < 1:
+        raise ValueError(f"the number of candidates must be at least 1, and it is {most}")
+    operation, operands = bind_product(
+        M, N, K, format, transpose_a=transpose_a, transpose_b=transpose_b, batches=batches
+    )
     check_gpu()
+    read_bytes = operands["A"].nbytes + operands["B"].nbytes
+    make_set = partial(_to_device, operands)
+    return tune_sets(operation, make_operand_sets(read_bytes, make_set, MAX_SETS), most)
+
+
+def bind_product(
+    M: int, N: int, K: int, format: str, *, transpose_a: bool, transpose_b: bool, batches: int
+) -> tuple[Product, dict[str, np.ndarray]]:
+    """Return the operation of a product and operands for it; parameters and errors are those of `tune`."""
+    number_format = find_format(format)
+    if min(M, N, K, batches) < 1:
+        raise ValueError(f"sizes and numbers must be at least 1, and these are {M}, {N}, {K} and {batches}")
     batch = (batches,) if batches > 1 else ()
     shape_A, shape_B = (K, M) if transpose_a else (M, K), (N, K) if transpose_b else (K, N)
-    operands = _operands(format, [(*batch, *sides) for sides in (shape_A, shape_B, (M, N))])
-    return tune_sets(Product(transpose_a=transpose_a, transpose_b=transpose_b, format=format), operands, most)
+    values = number_format.encode(np.random.default_rng(0).standard_normal(RANDOM_VALUES))
+    operands = {name: np.resize(values, (*batch, *sides)) for name, sides in (("A", shape_A), ("B", shape_B))}
+    operands["C"] = np.empty((*batch, M, N), number_format.result.dtype)
+    return Product(transpose_a=transpose_a, transpose_b=transpose_b, format=number_format), operands
 
 
-def _operands(format, shapes) -> list[dict]:
-    """Return sets of A, B and C, whose A and B together exceed L2."""
-    rng = np.random.default_rng(0)
-    values = format.encode(rng.standard_normal(RANDOM_VALUES))
-    A, B = (np.resize(values, shape) for shape in shapes[:2])
-
-    def make_set():
-        C = cuda.device_array(shapes[2], format.result.dtype)
-        return {"A": cuda.to_device(A), "B": cuda.to_device(B), "C": C}
-
-    return make_operand_sets(A.nbytes + B.nbytes, make_set, MAX_SETS)
+def _to_device(operands):
+    return {name: cuda.to_device(X) for name, X in operands.items()}
