@@ -34,6 +34,7 @@ CHAPTERS = {
     "norm": "batchnorm-fused",
     "layouts/transpose": "layouts-nhwc",
     "conv/tensor": "tensor-core-convolution",
+    "conv/tensor_gradients": "tensor-core-convolution",
     "softmax": "attention-and-online-softmax",
     "attention/forward": "flash-attention-2-and-3",
     "attention/forward/standard": "flash-attention",

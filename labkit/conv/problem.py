@@ -357,6 +357,13 @@ class BackwardData(Convolution):
 
 
 @dataclass(frozen=True)
+class BackwardDataNHWC(BackwardData):
+    """The gradient x of the images, with channels last by default."""
+
+    layout: Layout = "NHWC"
+
+
+@dataclass(frozen=True)
 class BackwardFilter(Convolution):
     """The gradient w of the filters, from the images x and the gradient y of the outputs."""
 
@@ -368,6 +375,13 @@ class BackwardFilter(Convolution):
         for (r, s), rows, columns in self._taps():
             w[..., r, s] = np.einsum("ngcpq,ngkpq->gkc", x[..., rows, columns], y, optimize=True)
         return w.reshape(self.K, self.C // self.groups, self.R, self.S)
+
+
+@dataclass(frozen=True)
+class BackwardFilterNHWC(BackwardFilter):
+    """The gradient w of the filters, with channels last by default."""
+
+    layout: Layout = "NHWC"
 
 
 def _check_stride(stride):

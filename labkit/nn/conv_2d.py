@@ -1,5 +1,7 @@
 """Convolution for torch, by `labkit.conv`, of contiguous or `channels_last` tensors."""
 
+from functools import lru_cache
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -15,8 +17,8 @@ class Conv2d(torch.nn.Conv2d):
     """2D convolution, as `torch.nn.Conv2d`, of float32, float16 or bfloat16.
 
     `labkit.conv` chooses the algorithm that it predicts, or has measured, to be the fastest. Kernels read contiguous
-    float32 images, and `channels_last` images of 16-bit types; others are copied. Gradients of all types, and grouped
-    convolutions, are computed in float32 by CUDA cores.
+    float32 images, and `channels_last` images of 16-bit types; others are copied. Grouped convolutions of 16-bit types,
+    and gradients of these types on GPUs before Hopper, are computed in float32 by CUDA cores.
 
     Examples
     --------
@@ -80,7 +82,7 @@ def _backward_data(
 
 @_backward_data.register_fake
 def _empty_images(w, dy, sides, stride, padding, dilation, groups):
-    return dy.new_empty(dy.shape[0], w.shape[1] * groups, *sides)
+    return _empty_like(dy, dy.shape[0], w.shape[1] * groups, *sides)
 
 
 @torch.library.custom_op("labkit::convolution_of_filters", mutates_args=())
@@ -95,7 +97,12 @@ def _backward_filter(
 
 @_backward_filter.register_fake
 def _empty_filters(x, dy, taps, stride, padding, dilation, groups):
-    return x.new_empty(dy.shape[1], x.shape[1] // groups, *taps)
+    return _empty_like(x, dy.shape[1], x.shape[1] // groups, *taps)
+
+
+def _empty_like(X, *shape):
+    """Return a new tensor of the type and device of X, in the memory format of its type."""
+    return torch.empty(shape, dtype=X.dtype, device=X.device, memory_format=_memory_format(X.dtype))
 
 
 def _save(ctx, inputs, output):
@@ -104,12 +111,34 @@ def _save(ctx, inputs, output):
 
 
 def _backward(ctx, dy):
-    dtype = dy.dtype
-    x, w, dy = (X.float().contiguous() for X in (*ctx.saved_tensors, dy))
-    needs_dx, needs_dw, *_ = ctx.needs_input_grad
-    dx = _backward_data(w, dy, list(x.shape[2:]), *ctx.options).to(dtype) if needs_dx else None
-    dw = _backward_filter(x, dy, list(w.shape[2:]), *ctx.options).to(dtype) if needs_dw else None
+    (x, w), needs, options = ctx.saved_tensors, ctx.needs_input_grad, ctx.options
+    dx = dw = None
+    if needs[0]:
+        kind = _gradient_type(conv.BackwardData, x.shape, w.shape, options, dy.dtype)
+        dx = _backward_data(w.to(kind), _in_order(dy, kind), list(x.shape[2:]), *options).to(dy.dtype)
+    if needs[1]:
+        kind = _gradient_type(conv.BackwardFilter, x.shape, w.shape, options, dy.dtype)
+        dw = _backward_filter(_in_order(x, kind), _in_order(dy, kind), list(w.shape[2:]), *options).to(dy.dtype)
     return dx, dw, None, None, None, None
+
+
+def _in_order(X, dtype):
+    """Return images converted to a type, in the memory format that its kernels read."""
+    return X.to(dtype).contiguous(memory_format=_memory_format(dtype))
+
+
+def _gradient_type(kind, x_shape, w_shape, options, dtype):
+    """Return the type in which a gradient of these images and filters is computed: their own, or else float32."""
+    stride, padding, dilation, groups = (tuple(one) if isinstance(one, list) else one for one in options)
+    sizes = *x_shape, w_shape[0], *w_shape[2:], *stride, *padding, *dilation, groups
+    return dtype if dtype == torch.float32 or _has_kernels(kind, tuple(map(int, sizes)), dtype) else torch.float32
+
+
+@lru_cache(1024)  # layers
+def _has_kernels(kind, sizes, dtype):
+    """Return whether this GPU has kernels for a gradient in a 16-bit type."""
+    problem = kind(*sizes, layout="NHWC")
+    return bool(conv.heuristic(problem, str(dtype).removeprefix("torch.")).candidates)
 
 
 _convolution.register_autograd(_backward, setup_context=_save)

@@ -104,8 +104,9 @@ def typed_arguments(names, args, signatures=()):
             f"the kernel takes {len(names)} argument{'s' * (len(names) != 1)} ({', '.join(names)}), but "
             f"{len(args)} {'was' if len(args) == 1 else 'were'} given; {cure}"
         )
-    for name, value in flatten_arguments(names, args).items():
-        if isinstance(value, np.ndarray):
+    copied = [(name, value) for name, value in zip(names, args) if not isinstance(value, BoxedArray)]
+    for name, value in flatten_arguments(*zip(*copied)).items() if copied else ():
+        if isinstance(value, np.ndarray):  # under a tensor map it is memory of the GPU, with any strides
             check_copyable(value, name)
     if signatures:
         args = convert_arguments(names, [_on_host(a) for a in args], signatures)

@@ -1,5 +1,7 @@
 """The layers of `labkit.nn` are torch's: results, gradients, buffers, and what the compiler sees."""
 
+from functools import partial
+
 import pytest
 
 pytestmark = [pytest.mark.needs("torch"), pytest.mark.filterwarnings("ignore:labkit.nn computes tensors of the host")]
@@ -308,3 +310,23 @@ def test_tensors_of_the_host_are_told_of_the_simulator():
 def test_tensors_of_two_types_are_refused_in_a_sentence():
     with pytest.raises(TypeError, match="tensors are bfloat16 and float32: convert the input or the layer"):
         nn.Linear(8, 4)(torch.zeros(2, 8, dtype=torch.bfloat16))
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_gradients_of_a_convolution_in_16_bits_are_computed_in_their_own_type(groups, monkeypatch):
+    """On Hopper, which the simulator is; grouped ones, for which there are no kernels, in float32."""
+    from labkit import conv
+
+    types = []
+
+    def call(real, **options):
+        types.append(options["y"].dtype)
+        return real(**options)
+
+    for name in ("backward_data", "backward_filter"):
+        monkeypatch.setattr(conv, name, partial(call, getattr(conv, name)))
+    layer = nn.Conv2d(8, 16, 3, padding=1, groups=groups, bias=False).bfloat16()
+    x = torch.randn(1, 8, 4, 5).bfloat16().to(memory_format=torch.channels_last).requires_grad_()
+    layer(x).float().sum().backward()
+    assert types == [torch.float32 if groups > 1 else torch.bfloat16] * 2
+    assert x.grad.dtype == layer.weight.grad.dtype == torch.bfloat16

@@ -21,7 +21,6 @@ Limited as the product is; and with small C, as in a first layer, by empty rows 
 """
 
 from functools import cache
-from math import gcd
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +32,7 @@ from labkit.conv.implicit_gemm.fragments import load_rows, multiply, swizzle
 from labkit.conv.implicit_gemm.tilings import BITS, COMPARING, WARPS_Y, WN, Tiling, best_tiling
 from labkit.conv.layers import TABLE_2, batched
 from labkit.conv.problem import BackwardData
+from labkit.conv.remainders import Remainder, remainders
 from labkit.conv.sizes import Sizes
 from labkit.formats import FP32
 from labkit.ladder import Launch
@@ -249,33 +249,6 @@ def launches(x, w, y, problem, workspace, tiling=None):
         for cols in remainders(problem.W, problem.S, problem.stride_w, problem.left, problem.dilation_w):
             sequence += make_launches(problem, rows, cols, outputs, w, images, workspace, tiling)
     return sequence
-
-
-class Remainder(NamedTuple):
-    """Pixels along an axis with the same remainder by the stride, and their taps, the last tap first.
-
-    `before` counts the missing outputs before the first one, for the first pixel.
-    """
-
-    first: int
-    pixels: int
-    last_tap: int
-    tap_step: int
-    taps: int
-    before: int
-    dilation: int
-
-
-def remainders(size: int, taps: int, stride: int, before: int, dilation: int) -> list[Remainder]:
-    """Return the remainders along an axis that have pixels."""
-    out, common = [], gcd(stride, dilation)
-    for first in range(min(stride, size)):
-        matching = [tap for tap in range(taps) if (first + before - tap * dilation) % stride == 0]
-        last = matching[-1] if matching else 0
-        pixels = -(-(size - first) // stride)
-        first_output = (first + before - last * dilation) // stride
-        out.append(Remainder(first, pixels, last, stride // common, len(matching), -first_output, dilation // common))
-    return out
 
 
 def make_launches(problem, rows: Remainder, cols: Remainder, outputs, w, images, workspace, tiling) -> list[Launch]:

@@ -34,27 +34,31 @@ def pad_channels(
         return [], x, w, problem
     launches = []
     w = copy_padded(w, (problem.K, problem.R, problem.S, C), (0, 0), "filters", workspace, launches)
-    is_plain = problem.dilation_w == 1 and not problem.flipped
-    if may_fold and is_plain and 2 * ceil(problem.S * C / CHANNELS) <= problem.S * ceil(C / CHANNELS):
-        return launches, *fold_taps(x, w, problem, C, workspace, launches)
+    if may_fold and is_worth_folding(problem, C):
+        x, problem = fold_taps(x, problem, C, workspace, launches)
+        return launches, x, reshape(w, problem.K, problem.R, 1, problem.C), problem
     x = copy_padded(x, (problem.N, problem.H, problem.W, C), (0, 0), "images", workspace, launches)
     return launches, x, w, replace(problem, C=C)
 
 
-def fold_taps(
-    x, w, problem: Convolution, C: int, workspace, launches: list[Launch]
-) -> tuple[object, object, Convolution]:
-    """Return images with borders, filters and problem, with the S taps of a filter's row as channels of one tap.
+def is_worth_folding(problem: Convolution, C: int) -> bool:
+    """Return whether the taps of a row, with C channels each, become channels (`fold_taps`) in half as many copies."""
+    is_plain = problem.dilation_w == 1 and not problem.flipped
+    return is_plain and 2 * ceil(problem.S * C / CHANNELS) <= problem.S * ceil(C / CHANNELS)
 
-    Column q of the images begins at window q, so columns overlap.
+
+def fold_taps(x, problem: Convolution, C: int, workspace, launches: list[Launch]) -> tuple[object, Convolution]:
+    """Return images of C channels with borders, and the problem, with the S taps of a row as channels of one tap.
+
+    Column q of the images begins at window q, so columns overlap. The launch that copies is appended to `launches`.
     """
-    N, R, S = problem.N, problem.R, problem.S
+    N, S = problem.N, problem.S
     H, W = problem.H + problem.top + problem.bottom, problem.W + problem.left + problem.right
     x = copy_padded(x, (N, H, W, C), (problem.top, problem.left), "images", workspace, launches)
     size = x.dtype.itemsize
     x = as_strided(x, (N, H, problem.Q, S * C), (H * W * C * size, W * C * size, problem.stride_w * C * size, size))
     sizes = {"C": S * C, "H": H, "W": problem.Q, "S": 1, "stride_w": 1}
-    return x, reshape(w, problem.K, R, 1, S * C), replace(problem, **sizes, top=0, bottom=0, left=0, right=0)
+    return x, replace(problem, **sizes, top=0, bottom=0, left=0, right=0)
 
 
 def as_vectors(X):

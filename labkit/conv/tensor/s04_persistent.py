@@ -35,7 +35,7 @@ from labkit.arrays.views import as_words, reshape
 from labkit.conv.sizes import make_windows
 from labkit.conv.tensor.edges import store_pair
 from labkit.conv.tensor.operands import SUPPORTED, as_outputs, make_pixel_map, pad_channels
-from labkit.conv.tensor.tilings import BOXES, Tiling, best_tiling
+from labkit.conv.tensor.tilings import BOXES, Tiling, as_product, best_tiling
 from labkit.ladder import Launch
 from labkit.parts.division import fast_divide
 from labkit.parts.tile_order import tile_coordinates
@@ -193,7 +193,7 @@ def launches(x, w, y, problem, format, workspace, tiling=None):
     problem.check(x, w, y, supported=SUPPORTED, dtype=format.dtype)
     padding, x, w, problem = pad_channels(x, w, problem, format, workspace, may_fold=True)
     sms = cuda.get_current_device().MULTIPROCESSOR_COUNT
-    tiling = tiling or best_tiling(problem, sms)
+    tiling = tiling or best_tiling(as_product(problem), sms)
     outputs, taps = as_outputs(y, problem), as_words(reshape(w, problem.K * problem.R * problem.S, problem.C))
     filters = as_words(reshape(w, problem.K, problem.R * problem.S, problem.C))
     in_boxes = problem.K % 8 == 0

@@ -66,18 +66,32 @@ TILINGS = (
 )
 
 
-@lru_cache(1024)  # problems
-def best_tiling(problem: Convolution, sms: int) -> Tiling:
-    """Return the tiling with the least predicted time on a GPU with this number of SMs."""
-    return min(TILINGS, key=lambda tiling: estimate_cycles(tiling, problem, sms))
+class Product(NamedTuple):
+    """Sizes of the product that a convolution is: windows by filters, over steps of 64 channels of a tap."""
+
+    pixels: int  # windows, one per output
+    filters: int
+    steps: int
+    bytes: int  # of operands of 16-bit elements, each once
 
 
-def estimate_cycles(tiling: Tiling, problem: Convolution, sms: int) -> float:
-    """Return the predicted cycles of a convolution of 16-bit numbers."""
-    rows, cols = tiling.pixels, tiling.filters
-    waves = ceil(ceil(problem.N * problem.P * problem.Q / rows) * ceil(problem.K / cols) / sms)
+def as_product(problem: Convolution) -> Product:
+    """Return the product that computes the outputs of a convolution."""
     steps = problem.R * problem.S * ceil(problem.C / CHANNELS)
-    load_cycles = rows * PIXEL_CYCLES + cols * FILTER_CYCLES + -problem.K % cols * OUTSIDE_CYCLES
+    return Product(problem.N * problem.P * problem.Q, problem.K, steps, problem.min_bytes() // 2)
+
+
+@lru_cache(1024)  # products
+def best_tiling(product: Product, sms: int, tilings: tuple[Tiling, ...] = TILINGS) -> Tiling:
+    """Return the tiling with the least predicted time on a GPU with this number of SMs."""
+    return min(tilings, key=lambda tiling: estimate_cycles(tiling, product, sms))
+
+
+def estimate_cycles(tiling: Tiling, product: Product, sms: int) -> float:
+    """Return the predicted cycles of a product of 16-bit numbers."""
+    rows, cols = tiling.pixels, tiling.filters
+    waves = ceil(ceil(product.pixels / rows) * ceil(product.filters / cols) / sms)
+    load_cycles = rows * PIXEL_CYCLES + cols * FILTER_CYCLES + -product.filters % cols * OUTSIDE_CYCLES
     step_cycles = tiling.warpgroups * GROUP_CYCLES + max(rows * cols / OUTPUTS_PER_CYCLE, load_cycles)
-    dram_cycles = problem.min_bytes() / 2 / DRAM_BYTES  # of 16-bit elements
-    return START_CYCLES + max(waves * (steps * step_cycles + rows * cols / STORED_PER_CYCLE), dram_cycles)
+    tile_cycles = product.steps * step_cycles + rows * cols / STORED_PER_CYCLE
+    return START_CYCLES + max(waves * tile_cycles, product.bytes / DRAM_BYTES)

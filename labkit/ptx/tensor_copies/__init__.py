@@ -30,6 +30,7 @@ __all__ = [
     "tma_prefetch",
     "tma_store",
     "tma_store_commit",
+    "tma_store_pixels",
     "tma_store_wait",
 ]
 
@@ -183,6 +184,14 @@ def tma_prefetch(tensor_map):
 @instruction(on_lanes.StoreCall(), needs=HOPPER, family=TENSOR_COPIES)
 def tma_store(tensor_map, place, tile, index):
     """Begin the copy of a box from a shared array, by one thread, after a `fence_async` by the writers."""
+
+
+@instruction(on_lanes.StoreCall(of_pixels=True), needs=HOPPER, family=TENSOR_COPIES)
+def tma_store_pixels(pixel_map, place, tile, index):
+    """Begin the copy of one pixel of each of consecutive windows from a shared array, by one thread; see `tma_store`.
+
+    `place` is that of the first window's corner, which is also its pixel: (n, h, w, c), as for `tma_load_pixels`.
+    """
 
 
 @instruction(on_lanes.AddCall(), needs=HOPPER, family=TENSOR_COPIES)

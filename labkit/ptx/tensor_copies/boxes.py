@@ -116,10 +116,10 @@ def _pixels_at(images, places, line):
     """Return the same for one pixel of each of consecutive windows.
 
     `places`: image, row, column and channel of the first window's corner, then the pixel's vertical and horizontal
-    offset in its window.
+    offset in its window, if it is not the corner.
     """
     image, *corner, _ = places[:4]
-    offset, array, number = places[4:], images.array, image
+    offset, array, number = places[4:] or 2 * [np.zeros_like(image)], images.array, image
     for axis, name in enumerate(("row", "column")):
         first, step, count = images.first[axis], images.steps[axis], images.windows[axis]
         window = (corner[axis] - first) // step

@@ -88,19 +88,27 @@ def _tma_prefetch(typing, tensor_map):
     return types.void(tensor_map), code
 
 
-@intrinsic(tensor_copies.tma_store)
-def _tma_store(typing, tensor_map, place, tile, index):
-    _check_map(tensor_map)
-    _check_place(place, tensor_map.axes)
-    index_types(tile, index)
-    axes = tensor_map.axes
+def _store(map_type, mode, what="box"):
+    """Return the definition of a store of a box or of pixels."""
 
-    def operands(context, builder, signature, arguments):
-        coordinates = _coordinates(context, builder, place, arguments[1])
-        return [arguments[0], shared_address(context, builder, tile, index, *arguments[2:4]), *coordinates]
+    def definition(typing, tensor_map, place, tile, index):
+        _check_map(tensor_map, (map_type,))
+        _check_place(place, tensor_map.axes, what)
+        index_types(tile, index)
+        axes = tensor_map.axes
 
-    text = f"cp.async.bulk.tensor.{axes}d.global.shared::cta.tile.bulk_group [$0, {_operands(2, axes)}], [$1];"
-    return types.void(tensor_map, place, tile, index), assembly_code(text, operands)
+        def operands(context, builder, signature, arguments):
+            coordinates = _coordinates(context, builder, place, arguments[1])
+            return [arguments[0], shared_address(context, builder, tile, index, *arguments[2:4]), *coordinates]
+
+        text = f"cp.async.bulk.tensor.{axes}d.global.shared::cta.{mode}.bulk_group [$0, {_operands(2, axes)}], [$1];"
+        return types.void(tensor_map, place, tile, index), assembly_code(text, operands)
+
+    return definition
+
+
+intrinsic(tensor_copies.tma_store)(_store(TensorMapType, "tile"))
+intrinsic(tensor_copies.tma_store_pixels)(_store(PixelMapType, "im2col_no_offs", "first window"))
 
 
 @intrinsic(tensor_copies.tma_add)

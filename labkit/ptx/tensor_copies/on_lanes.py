@@ -295,10 +295,10 @@ def _tensor_map(translator, node, argument, kinds=("TensorMap",)):
     return value
 
 
-def _boxed(translator, node, tensor_map, place, kind, offset=None):
+def _boxed(translator, node, tensor_map, place, kind, offset=None, of_pixels=False):
     """Return the code of an access by a map: site, map, and coordinates of the box."""
-    value = _tensor_map(translator, node, tensor_map, ("TensorMap",) if offset is None else ("PixelMap",))
-    what = "box" if offset is None else "first window"
+    value = _tensor_map(translator, node, tensor_map, ("PixelMap",) if of_pixels else ("TensorMap",))
+    what = "first window" if of_pixels else "box"
     begin = _numbers(translator, place, f"the place of a {what}", value.type.array.ndim)
     if offset is not None:
         begin = f"(*{begin}, *{_numbers(translator, offset, 'the place of a pixel in its window', 2)})"
@@ -340,7 +340,7 @@ class LoadCall:
         check_argument_count(translator, node, 6 + self.of_pixels + self.multicast)
         tile, index, tensor_map, place, *offset = node.args[: 4 + self.of_pixels]
         barriers, i, *blocks = node.args[4 + self.of_pixels :]
-        box = _boxed(translator, node, tensor_map, place, "load", *offset)
+        box = _boxed(translator, node, tensor_map, place, "load", *offset, of_pixels=self.of_pixels)
         target = _in_shared(translator, node, tile, index, "store")
         site, array, mask, barrier = mbarriers.barrier_operands(translator, node, barriers, i, "atomic")
         more = [f"{node.lineno}, {integer_argument(translator, b, 'a mask of blocks').code}" for b in blocks]
@@ -356,13 +356,16 @@ class Prefetch:
         return Value("None", types.none)
 
 
+@dataclass(frozen=True)
 class StoreCall:
     """Call `(tensor_map, place, tile, index)` that begins a store."""
+
+    of_pixels: bool = False
 
     def translate(self, translator, node):
         check_argument_count(translator, node, 4)
         tensor_map, place, tile, index = node.args
-        box = _boxed(translator, node, tensor_map, place, "store")
+        box = _boxed(translator, node, tensor_map, place, "store", of_pixels=self.of_pixels)
         source = _in_shared(translator, node, tile, index, "load")
         return emit_call(translator, store, translator.mask, box, source)
 

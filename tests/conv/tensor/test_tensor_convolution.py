@@ -13,7 +13,7 @@ from labkit.arrays.workspace import ALIGNMENT_BYTES, Workspace
 from labkit.conv.problem import ForwardNHWC
 from labkit.conv.sizes import make_windows
 from labkit.conv.tensor.operands import pad_channels
-from labkit.conv.tensor.tilings import SHARED_BYTES, TILINGS, Tiling, best_tiling
+from labkit.conv.tensor.tilings import SHARED_BYTES, TILINGS, Tiling, as_product, best_tiling
 from labkit.forecast import sass
 from labkit.formats import BF16, FP16
 from labkit.simulator.in_place import simulate_in_place
@@ -178,7 +178,7 @@ def test_the_tiling_fits_filters_and_the_last_round():
         (64, 256, 14, 14, 256, 3, 3, 1, 1, 1, 1, 1, 1): Tiling(3, 1, 128),
     }
     for sizes, tiling in layers.items():
-        assert best_tiling(ForwardNHWC(*sizes), 132) == tiling
+        assert best_tiling(as_product(ForwardNHWC(*sizes)), 132) == tiling
 
 
 # --- machine code ------------------------------------------------------------------------------------

@@ -400,3 +400,41 @@ def test_the_instruction_takes_places_with_the_last_axis_first():
 def test_the_compiler_refuses_other_things_in_the_same_words(before, after, part):
     with pytest.raises(Exception, match=part):
         compiled(changed((before, after)))
+
+
+# --- stores ----------------------------------------------------------------------------------------
+
+STORE = """
+@cuda.jit
+def store(images, values, columns, rows):
+    tile = cuda.shared.array((PIXELS, CHANNELS), KIND, alignment=1024)
+    t = cuda.threadIdx.x
+    for row in range(PIXELS):
+        for i in range(t, CHANNELS, 32):
+            tile[row, i] = values[cuda.blockIdx.x, row, i]
+    ptx.fence_async()
+    cuda.syncthreads()
+    if t == 0:
+        window = PIXELS * cuda.blockIdx.x
+        place = window // (columns * rows), window // columns % rows, window % columns, 0
+        ptx.tma_store_pixels(images, place, tile, (0, 0))
+        ptx.tma_store_commit()
+        ptx.tma_store_wait(0)
+"""
+
+
+@pytest.mark.parametrize("missing", [(0, 0), (1, 2)])
+@pytest.mark.parametrize("channels", [64, 40])
+def test_stores_write_pixels_of_images_that_are_apart_in_memory_and_no_others(missing, channels):
+    """Every second row and third column; windows past the images, of `missing` rows and columns, are not stored."""
+    whole = np.zeros((3, 9, 11, channels), np.uint16)
+    images = whole[:, 1::2, ::3]
+    windows = tuple(size + more for size, more in zip(images.shape[1:3], missing))
+    count = 3 * windows[0] * windows[1]
+    values = numbers((-(-count // PIXELS) * PIXELS, 64))
+    given = ptx.PixelMap(images, PIXELS, 64, 0, 0, *missing, 1, 1)
+    tiles = swizzled(values).reshape(-1, PIXELS, 64)
+    trace = labkit.simulate(kernel(STORE), len(tiles), 32, given, tiles, windows[1], windows[0])
+    assert not trace.errors
+    expected = values[:count].reshape(3, *windows, 64)[:, : images.shape[1], : images.shape[2], :channels]
+    assert np.array_equal(trace.outputs[0], expected)

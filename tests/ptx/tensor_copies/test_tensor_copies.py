@@ -21,6 +21,7 @@ LINES = {
     "ptx.tma_load_pixels_multicast(tile, (0, 0), pixel_map, (t, t, -1, 64), (t, 2), barriers, 1, 3)": (9, 0),
     "ptx.tma_prefetch(tensor_map)": (9, 0),
     "ptx.tma_store(tensor_map, (t, 64), tile, (0, 0))": (9, 0),
+    "ptx.tma_store_pixels(pixel_map, (t, t, 2, 64), tile, (0, 0))": (9, 0),
     "ptx.tma_add(sums, 4 * t, part, 8, 12)": (9, 0),
     "ptx.tma_store_commit()": (9, 0),
     "ptx.tma_store_wait(1)": (9, 0),
