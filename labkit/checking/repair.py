@@ -26,7 +26,12 @@ MOST_S = 6.0  # of computing
 
 
 def find_repair(
-    function: Callable, is_right: Callable[[Callable], bool], given: Collection[str], reason: str, line: int | None
+    function: Callable,
+    is_right: Callable[[Callable], bool],
+    given: Collection[str],
+    reason: str,
+    line: int | None,
+    below: int = LAST + 1,
 ) -> Change | None:
     """Return the first change with which a function is right, None if none is found in time.
 
@@ -38,12 +43,15 @@ def find_repair(
         Names of constants that decide how the function is run: they stay as they are.
     reason, line
         Those of the verdict.
+    below
+        The rank at which changes are too unlikely to be tried.
     """
     start_s = time.process_time()
     filename = function.__code__.co_filename
     cell = linecache.cache.get(filename)
     try:
-        for number, change in enumerate(_list_changes(function, given, reason, line)[:MOST_TRIES]):
+        changes = [change for change in _list_changes(function, given, reason, line) if change.rank < below]
+        for number, change in enumerate(changes[:MOST_TRIES]):
             if time.process_time() - start_s > MOST_S:
                 return None
             changed = _make_changed(function, change, number)

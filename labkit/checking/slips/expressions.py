@@ -355,10 +355,14 @@ def _fix_index(node, names):
 
 def _fix_number(node, value, rank):
     near = [(value + 1, "one too small"), (value - 1, "one too large")]
-    near += [(2 * value, "half of what it should be"), (value // 2, "twice what it should be")] if value > 1 else []
-    for other, why in near:
+    far = [(2 * value, "half of what it should be"), (value // 2, "twice what it should be")] if value > 1 else []
+    for other, why in near + far:
         if other >= 0:
-            yield rank, f"`{value}` is {why}: write `{other}`.", ast.Constant(other)
+            yield (
+                (LAST if (other, why) in far and rank > LIKELY else rank),
+                f"`{value}` is {why}: write `{other}`.",
+                ast.Constant(other),
+            )
 
 
 def _exchange_names(node, parent) -> Iterator[tuple[int, str]]:

@@ -123,6 +123,10 @@ def _leave_out(function, body, place):
     body[place] = ast.Pass()
     text = text_of(function)
     if isinstance(node, ast.If) and not node.orelse:
+        if isinstance(node.body[-1], ast.Continue | ast.Return):
+            word = quote(node.body[-1])
+            said = f"what comes after this {word} has to be done there, too: delete the `if` together with its {word}."
+            yield Change(LIKELY, node.lineno, said, text)
         body[place : place + 1] = node.body
         unguarded = text_of(function)
         body[place : place + len(node.body)] = [node]

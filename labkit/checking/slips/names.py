@@ -17,7 +17,7 @@ class Names:
         stored = [node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
         self.unused = [name for name in dict.fromkeys(parameters + stored) if name not in loaded and name != "_"]
         self.scalars = [name for name in parameters if name not in self.arrays and name in loaded]
-        self.maxima = _find_maxima(nodes)
+        self.maxima, self.minima = _find_maxima(nodes), _find_minima(nodes)
         self.factors = [name for name in _assigned(nodes, _is_factor) if name in loaded] + _find_moves(nodes)
         self.sums = _assigned(nodes, is_start)
         choices = [node for node in nodes if isinstance(node, ast.If | ast.IfExp)]
@@ -122,3 +122,17 @@ def _find_maxima(nodes) -> set[str]:
         arg for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func) == "max" for arg in node.args
     ]
     return {side.id for side in sides if isinstance(side, ast.Name)}
+
+
+def _find_minima(nodes) -> set[str]:
+    """Return the names that hold a minimum: set where something is below them, or to what `min` returns."""
+    found = set()
+    for node in nodes:
+        match node:
+            case ast.If(ast.Compare(_, [ast.Lt() | ast.LtE()], [ast.Name(name)])):
+                found.add(name)
+            case ast.If(ast.Compare(ast.Name(name), [ast.Gt() | ast.GtE()], _)):
+                found.add(name)
+            case ast.Assign([ast.Name(name)], ast.Call(ast.Name("min"))):
+                found.add(name)
+    return found

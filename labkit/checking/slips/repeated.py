@@ -6,8 +6,11 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from labkit.checking.mutants import slots
+from labkit.checking.slips.bits import change_bits
 from labkit.checking.slips.brackets import change_brackets
 from labkit.checking.slips.change import LIKELY, MOST_CHARACTERS, POSSIBLE, UNLIKELY, Change, text_of
+from labkit.checking.slips.earlier import change_times
+from labkit.checking.slips.grid import take_other_block
 from labkit.checking.slips.lengths import add_difference
 from labkit.checking.slips.places import change_places
 from labkit.checking.slips.several import assignments, change, changed, expression, name_pairs, names_of
@@ -29,6 +32,9 @@ def list_repeated_changes(function: ast.FunctionDef, constants: Collection[str] 
     yield from change_starts(function)
     yield from change_places(function)
     yield from change_brackets(function)
+    yield from change_times(function)
+    yield from take_other_block(function)
+    yield from change_bits(function)
     yield from _exchange_quotients(function)
     yield from _test_remainders(function)
     yield from _compare_otherwise(function)
@@ -108,15 +114,29 @@ def _rename(function, statement, sizes):
     found = _loads(statement)
     for name in dict.fromkeys(slot[3].id for slot in found):
         places = [slot for slot in found if slot[3].id == name]
-        others = {other for group in groups if name in group for other in group if other != name}
+        others = {other: "" for group in groups if name in group for other in group if other != name}
+        others |= _derived(function, name, statement.lineno)
         for other in sorted(others) if len(places) > 1 else ():
             new = [(*slot, ast.Name(other, ast.Load())) for slot in places]
             with changed(new):
                 line = text_of(statement)
-            said = f"`{name}` is not the one that is needed in this line: write `{other}`"
+            said = f"`{name}` is not the one that is needed in this line{others[other]}: write `{other}`"
             said += f", `{line}`." if len(line) <= MOST_CHARACTERS else "."
             divides = [slot for slot in places if isinstance(getattr(slot[0], "op", None), ast.FloorDiv | ast.Mod)]
             yield change(function, LIKELY if divides == places else POSSIBLE, statement.lineno, said, new)
+
+
+def _derived(function, name, line):
+    """Return the names that an earlier line makes of one, and those of which it is made, with a clause on that line."""
+    found = {}
+    for each in assignments(function):
+        for other, value in name_pairs(each) if each.lineno < line else ():
+            used = {n.id for _, _, _, n in _loads(ast.Expr(value))} - {other}
+            if name in used:
+                found[other] = f", but what line {each.lineno} makes of it"
+            if other == name:
+                found |= dict.fromkeys(used, f", but a part of it, see line {each.lineno}")
+    return found
 
 
 def _is_tuple(node):

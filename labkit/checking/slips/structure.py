@@ -4,6 +4,7 @@ import ast
 
 from labkit.checking.slips.names import Names
 
+LEAVES = ast.Return, ast.Continue
 SHARED_CALLS = "cuda.shfl", "cuda.syncthreads", "cuda.syncwarp"  # which need all threads of a warp or block
 
 
@@ -28,6 +29,9 @@ def find_index_lines(function: ast.FunctionDef, line: int) -> set[int]:
         if isinstance(part, ast.Subscript)
         for name in names_read(part.slice)
     ]
+    leaving = [each for each in around if isinstance(each, ast.If) and isinstance(each.body[-1], LEAVES)]
+    inner = [set(around[each]) for each in found]
+    found |= {each for each in leaving if each.lineno < line and any(set(around[each]) <= outer for outer in inner)}
     for outer in [outer for each in found for outer in around[each]]:
         found.add(outer)
         names += names_read(

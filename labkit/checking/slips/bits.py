@@ -1,0 +1,34 @@
+"""Changes of the bits that an exclusive or changes, in all places alike: where elements are stored, and loaded."""
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+
+from labkit.checking.mutants import slots
+from labkit.checking.slips.change import LIKELY, Change, quote
+from labkit.checking.slips.several import change
+
+_OTHERS = (ast.Mult, 4), (ast.Mult, 2), (ast.Mult, 8), (ast.FloorDiv, 2), (ast.FloorDiv, 4), (ast.FloorDiv, 8)
+
+
+def change_bits(function: ast.FunctionDef) -> Iterator[Change]:
+    """Yield the changes of a function."""
+    groups = defaultdict(list)
+    for slot in slots(function):
+        if isinstance(slot[3], ast.BinOp) and isinstance(slot[3].op, ast.BitXor):
+            groups[ast.unparse(slot[3].right)].append(slot)
+    for found in groups.values():
+        for sign, number in _OTHERS:
+            places = [(*slot, _moved(slot[3], sign, number)) for slot in found]
+            first, new = found[0][3], places[0][4]
+            said = f"{quote(first)} changes bits in which lanes of a warp differ already, so some share a bank: "
+            said += f"write {quote(new)}"
+            others = [f"{quote(slot[4])} in line {slot[3].lineno}" for slot in places[1:]]
+            yield change(function, LIKELY, first.lineno, ", and ".join([said, *others[:1]]) + ".", places)
+
+
+def _moved(node, sign, number):
+    right = node.right
+    if isinstance(right, ast.BinOp) and isinstance(right.op, ast.Mult | ast.FloorDiv):
+        right = right.left if isinstance(right.right, ast.Constant) else right
+    return ast.BinOp(node.left, node.op, ast.BinOp(right, sign(), ast.Constant(number)))
