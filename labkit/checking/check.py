@@ -40,7 +40,7 @@ from labkit.checking.repair import (
     find_repair,
 )
 from labkit.checking.restricted_python import run_calls
-from labkit.checking.slips.change import LAST
+from labkit.checking.slips.change import CHANCE
 from labkit.checking.source import find_stub_line, python_function
 from labkit.checking.suspect import find_suspect
 from labkit.checking.verdict import Verdict
@@ -117,12 +117,15 @@ def read_constants(exercise: Exercise, function: Callable) -> dict[str, int]:
 
 
 class _Judgement:
-    """The runs of one check. `label` and `trace` are those of the latest run; faults are raised."""
+    """The runs of one check. `label` and `trace` are those of the latest run; faults are raised.
+
+    `home` is a function of the learner's cell, of which the kernel is a change that is tried: its faults are not told.
+    """
 
     def __init__(self, exercise: Exercise, kernel: Any, seed: int, home: Callable | None = None):
         self.exercise, self.kernel, self.seed = exercise, kernel, seed
-        self.function = python_function(kernel)
-        self.home = home or self.function  # a function of the cell
+        self.function, self.is_trial = python_function(kernel), home is not None
+        self.home = home or self.function
         self.launch: Launch | Questions | None = None  # the latest
         self.label = ""
         self.allowance = Allowance()
@@ -147,7 +150,7 @@ class _Judgement:
             return _Fault(fault.reason, f"{fault}\n- {early}", fault.line, fault.difference, fault.access)
         reason = "bounds" if SAME_ELEMENT in str(fault) else fault.reason  # its index is wrong
         is_told = _has_cure(fault)  # then what comes to the same by chance would lead astray
-        below = LAST if is_told else LAST + 1
+        below = CHANCE if is_told else CHANCE + 1
         given = self.exercise.constants
         repair = find_repair(self.function, self._is_repaired, given, reason, fault.line, below)
         if repair:
@@ -368,6 +371,8 @@ class _Judgement:
         raise _Fault(first.kind, list_after_two(sentences), first.line, access=access, plain=plain)
 
     def _check_outputs(self, launch: Launch, trace: Trace | LoopTrace, names: list[str]):
+        if self.is_trial and not all(each.holds(trace.outputs[i]) for i, each in launch.outputs.items()):
+            raise _Fault("result", "")
         wrong = find_wrong_output(launch, names, trace.outputs)
         if wrong is None:
             return

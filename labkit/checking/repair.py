@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from labkit.checking.slips import list_changes
-from labkit.checking.slips.change import LAST, POSSIBLE, Change
+from labkit.checking.slips.change import CHANCE, POSSIBLE, Change
 from labkit.checking.slips.ends import find_ends, is_sure_to_end
 from labkit.checking.slips.repeated import list_repeated_changes
 from labkit.checking.slips.structure import find_early_return, find_index_lines, find_unused
@@ -31,7 +31,7 @@ def find_repair(
     given: Collection[str],
     reason: str,
     line: int | None,
-    below: int = LAST + 1,
+    below: int = CHANCE + 1,
 ) -> Change | None:
     """Return the first change with which a function is right, None if none is found in time.
 
@@ -128,7 +128,7 @@ def _change_constants(function, numbers, text) -> Iterator[Change]:
         for line in lines_set[:1]:
             for other, why in near + far:
                 yield Change(
-                    LAST if (other, why) in far else POSSIBLE,
+                    CHANCE if (other, why) in far else POSSIBLE,
                     line,
                     f"`{name}` is {why}: it should be {other} here.",
                     text,

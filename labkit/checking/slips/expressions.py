@@ -8,6 +8,7 @@ from labkit.checking.mutants import put, slots
 from labkit.checking.slips.assignments import fix_statement
 from labkit.checking.slips.change import (
     BARRIER,
+    CHANCE,
     FENCE,
     LAST,
     LIKELY,
@@ -139,7 +140,9 @@ def _fix_expression(node: ast.expr, parent: ast.AST, names: Names) -> Iterator[t
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
         yield from _guard_load(node)
     if isinstance(node, ast.Name | ast.BinOp | ast.Subscript) and not isinstance(parent, ast.Subscript | ast.Attribute):
-        yield from _add_name(node, names)
+        yield from _add_name(
+            node, names, isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Subscript)
+        )
     if isinstance(node, ast.Name | ast.BinOp) and isinstance(parent, ast.Subscript | ast.Tuple | ast.Compare):
         for other in names.indices:
             if other not in ast.unparse(node) and ast.unparse(node) not in names.arrays:
@@ -169,13 +172,13 @@ def _guard_load(node):
         yield POSSIBLE, f"{quote(node)} can be outside; take `np.float32(0)` unless `{where}`.", new
 
 
-def _add_name(node, names):
+def _add_name(node, names, is_stored):
     """Use a name that is set and not used."""
     for name in names.unused:
         for sign in (ast.Mult(), ast.Mod(), ast.Add(), ast.Sub(), ast.Div()):
             new = ast.BinOp(node, sign, ast.Name(name, ast.Load()))
             yield (
-                LAST if isinstance(sign, ast.Div) else POSSIBLE,
+                LAST if isinstance(sign, ast.Div) else LIKELY if is_stored else POSSIBLE,
                 f"`{name}` is never used, and is missing here: write {quote(new)}.",
                 new,
             )
@@ -359,7 +362,7 @@ def _fix_number(node, value, rank):
     for other, why in near + far:
         if other >= 0:
             yield (
-                (LAST if (other, why) in far and rank > LIKELY else rank),
+                (CHANCE if (other, why) in far and rank > LIKELY else rank),
                 f"`{value}` is {why}: write `{other}`.",
                 ast.Constant(other),
             )

@@ -18,6 +18,7 @@ def change_places(function):
     yield from _exchange_bounds(function)
     yield from _keep_test(function)
     yield from _exchange_numbers(function)
+    yield from _flatten_otherwise(function)
 
 
 def _terms(node):
@@ -211,3 +212,19 @@ def _exchange_numbers(function):
         where = f"lines {lines[0]} to {lines[-1]}" if len(lines) > 1 else "this line"
         said = f"`{hex(one)}` and `{hex(other)}` are exchanged in {where}: write each in the place of the other."
         yield change(function, LIKELY, lines[0], said, places)
+
+
+def _flatten_otherwise(function):
+    """Count two indices of one number the other way: the one that counted by steps counts by 1."""
+    factors = {factor: None for *_, factor in _spreads(function)}
+    for slot, terms, one, _, name, factor in list(_spreads(function)):
+        if slot[1] != "slice" or len(terms) != 2:
+            continue
+        for other in factors:
+            new = ast.parse(f"{other} * {one.id} + {name}", mode="eval").body
+            said = (
+                f"{quote(slot[3])} counts by 1 in `{one.id}` and by `{factor}` in `{name}`, and the elements lie the "
+            )
+            said += f"other way: write {quote(new)}."
+            if other not in (one.id, name):
+                yield change(function, POSSIBLE, slot[3].lineno, said, [(*slot, new)])

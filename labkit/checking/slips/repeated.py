@@ -12,6 +12,7 @@ from labkit.checking.slips.change import LIKELY, MOST_CHARACTERS, POSSIBLE, UNLI
 from labkit.checking.slips.earlier import change_times
 from labkit.checking.slips.grid import take_other_block
 from labkit.checking.slips.lengths import add_difference
+from labkit.checking.slips.missing import add_missing
 from labkit.checking.slips.places import change_places
 from labkit.checking.slips.several import assignments, change, changed, expression, name_pairs, names_of
 from labkit.checking.slips.starts import change_starts
@@ -33,6 +34,7 @@ def list_repeated_changes(function: ast.FunctionDef, constants: Collection[str] 
     yield from change_places(function)
     yield from change_brackets(function)
     yield from change_times(function)
+    yield from add_missing(function)
     yield from take_other_block(function)
     yield from change_bits(function)
     yield from _exchange_quotients(function)
