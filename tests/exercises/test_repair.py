@@ -235,6 +235,31 @@ CHANGES = [  # lines of a function, what is written in place of one, and a part 
         "        ptx.cp_async_wait(0)\n        cuda.syncthreads()\n        if n:\n            copy(n)\n        use(n)",
         "overwrite what slow threads still read",
     ),
+    (
+        "for j in x:\n    if new > m:\n        s = s * exp(m - new)\n    s += exp(j - m)",
+        "s = s * exp(m - new)\n            m = new\n",
+        "and `m` stays as it was: write `m = new` after line 4",
+    ),
+    (
+        "lane = cuda.threadIdx.x\nout[r, 0] = a\nout[r, 1] = b",
+        "if lane == 0:\n        out[r, 0] = a\n        out[r, 1] = b",
+        "lines 3 to 4 store in all threads",
+    ),
+    (
+        "m = cuda.shfl_xor_sync(1, m, 1)\nfor i in range(cuda.threadIdx.x, n, 32):\n    s += x[i]\ny[0] = s",
+        "        s += cuda.shfl_xor_sync(4294967295, s, away)\n    y[0] = s",
+        "`s` is that of one lane alone",
+    ),
+    ("i, j = 1, 2\nif 0 <= j and j < 9:\n    i = j", "if i < x and 0 <= j and (j < 9):", "`x` is never used"),
+    ("if r < H and c < W:\n    t = 1", "if 0 <= r < H and 0 <= c < W:", "write `0 <= r < H` and `0 <= c < W`"),
+    ("if r < H and c < W:\n    t = 1", "if r < H and 0 <= c < W:", "write `0 <= c < W`"),
+    ("t[a, b ^ 4 * a] = 1\ny = t[c, p]", "y = t[c, p ^ 4 * c]", "another place for the same element"),
+    (
+        "for p in range(9):\n    m, n = x[p], c[p]\n    t += m / n",
+        "        if n > np.float32(0):\n            t += m / n",
+        "where `n` is 0, nothing is to be counted",
+    ),
+    ("r[F * i + k] = x[0]\ny[f] = r[f * N + t]", "r[F * t + f]", "the elements lie the other way"),
     ("M, K = A.shape[0], B.shape[0]\nif j <= i:\n    t = M + K", "if j <= i + K - M:", "may differ"),
 ]
 

@@ -140,9 +140,7 @@ def _fix_expression(node: ast.expr, parent: ast.AST, names: Names) -> Iterator[t
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
         yield from _guard_load(node)
     if isinstance(node, ast.Name | ast.BinOp | ast.Subscript) and not isinstance(parent, ast.Subscript | ast.Attribute):
-        yield from _add_name(
-            node, names, isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Subscript)
-        )
+        yield from _add_name(node, names, _is_output(parent, names))
     if isinstance(node, ast.Name | ast.BinOp) and isinstance(parent, ast.Subscript | ast.Tuple | ast.Compare):
         for other in names.indices:
             if other not in ast.unparse(node) and ast.unparse(node) not in names.arrays:
@@ -154,6 +152,12 @@ def _fix_expression(node: ast.expr, parent: ast.AST, names: Names) -> Iterator[t
         for sign, word in ((ast.Add, "small"), (ast.Sub, "large")):
             new = ast.BinOp(node, sign(), ast.Constant(1))
             yield LAST, f"{quote(node)} is one too {word} here: write {quote(new)}.", new
+
+
+def _is_output(statement, names):
+    """Tell whether a statement stores to an array that the function is given."""
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    return isinstance(target, ast.Subscript) and ast.unparse(target.value) in names.parameters
 
 
 def _guard_load(node):

@@ -21,6 +21,7 @@ def add_missing(function: ast.FunctionDef) -> Iterator[Change]:
     yield from _add_over_lanes(function)
     yield from _test_unused(function)
     yield from _test_below_zero(function)
+    yield from _leave_out_empty(function)
 
 
 def _bodies(function):
@@ -158,3 +159,24 @@ def _is_upper_bound(node):
 
 def _from_zero(node):
     return ast.Compare(ast.Constant(0), [ast.LtE(), *node.ops], [node.left, *node.comparators])
+
+
+def _leave_out_empty(function):
+    """Leave out an iteration whose count or weight is 0: its other numbers may be any."""
+    for loop in [node for node in ast.walk(function) if isinstance(node, ast.For)]:
+        for place, line in enumerate(loop.body[:-1]):
+            loaded = (
+                [name for name, value in name_pairs(line) if _is_load(value)] if isinstance(line, ast.Assign) else []
+            )
+            for name in loaded:
+                test = f"{name} > np.float32(0)"
+                if test in text_of(function):
+                    continue
+                new = [*loop.body[: place + 1], ast.If(expression(test), loop.body[place + 1 :], [])]
+                said = f"where `{name}` is 0, nothing is to be counted, whatever other arrays hold there: "
+                said += f"do lines {line.lineno + 1} to {loop.body[-1].end_lineno} only `if {test}:`."
+                yield _with_body(function, loop, "body", new, POSSIBLE, line.lineno, said)
+
+
+def _is_load(node):
+    return isinstance(node, ast.Subscript)

@@ -10,7 +10,7 @@ class Names:
     def __init__(self, function: ast.FunctionDef, constants: Collection[str]):
         nodes = list(ast.walk(function))
         loaded = [node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
-        parameters = [argument.arg for argument in function.args.args]
+        self.parameters = parameters = [argument.arg for argument in function.args.args]
         subscripts = [node for node in nodes if isinstance(node, ast.Subscript)]
         self.arrays = {node.value.id: _rank_of(node) for node in subscripts if isinstance(node.value, ast.Name)}
         self.constants = [name for name in dict.fromkeys(loaded) if name in constants]
