@@ -259,6 +259,24 @@ CHANGES = [  # lines of a function, what is written in place of one, and a part 
         "        if n > np.float32(0):\n            t += m / n",
         "where `n` is 0, nothing is to be counted",
     ),
+    (
+        "product[0] = c // n\nc %= n",
+        "product[0] = c % n\n    c //= n",
+        "`//` here and `%` in line 3 are exchanged",
+    ),
+    ("y[2 * t] = x[t + 1]", "y[2 * t] = x[2 * t + 1]", "line 2 counts by `2 * t`, and here `t` has no factor"),
+    ("top, left = r, c", "top, left = (2 * r, 2 * c)", "`top` and `left` begin `2` apart"),
+    ("if r + 8 < n:\n    a = x[r]", "a = x[r + 8]", "line 2 tests `r + 8`, but `x[r]` has the index `r`"),
+    (
+        "ptx.mbarrier_wait(full, stage, (turn + 1) % 2)",
+        "ptx.mbarrier_wait(full, stage, turn % 2)",
+        "before anything has come",
+    ),
+    (
+        "t = cuda.shared.array(8, np.float32)\nt[0] = 1\nfor i in range(8):\n    s = exp(x[i])",
+        "s = exp(x[i] - t[i])",
+        "`t` is filled, and no line reads it",
+    ),
     ("r[F * i + k] = x[0]\ny[f] = r[f * N + t]", "r[F * t + f]", "the elements lie the other way"),
     ("M, K = A.shape[0], B.shape[0]\nif j <= i:\n    t = M + K", "if j <= i + K - M:", "may differ"),
 ]
@@ -292,6 +310,26 @@ def test_a_slip_that_other_lines_hint_at_is_named(id, right, wrong, said):
     assert right in cell(id)
     verdict = judged(id, cell(id).replace(right, wrong))
     assert said in verdict.message and verdict.message.endswith(ALONE), verdict
+
+
+def test_two_constants_that_are_exchanged_where_another_is_set_are_named():
+    text = cell("load-the-halo").replace("HIGH + R - 1, WIDE + S - 1", "HIGH + S - 1, WIDE + R - 1")
+    verdict = judged("load-the-halo", text)
+    assert "Line 2: `R` and `S` are exchanged in this line" in verdict.message and verdict.message.endswith(ALONE)
+
+
+def test_a_line_is_written_after_the_branch_that_sets_what_it_reads():
+    lines = "        part_max = score\n"
+    branch = "        if key > i + keys - queries:\n            score = np.float32(-np.inf)\n"
+    text = cell("verify-a-draft").replace(branch + lines, lines + branch)
+    assert "this line reads `score` before line" in judged("verify-a-draft", text).message
+
+
+def test_a_loop_that_goes_past_a_tile_is_named():
+    text = cell("write-the-tiled-matmul").replace("for k in range(TILE)", "for k in range(K)")
+    assert "should end at `TILE`" in judged("write-the-tiled-matmul", text).message
+    told = judged("write-the-tiled-matmul", text, repairs=False).message
+    assert "goes too far, `range(K)`: end it at `A_tile.shape[0]`" in told
 
 
 ENDS = [  # a condition that ended, another one, and whether that ends as well

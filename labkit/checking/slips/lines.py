@@ -50,7 +50,10 @@ def _exchange(function, body, place):
     else:
         name = min(_sets(other) & _gets(one))
         said = f"this line reads `{name}` before line {other.lineno} has set it: write it after that line."
-    yield Change(LIKELY if _is_barrier(one) or isinstance(other, SIMPLE) else UNLIKELY, one.lineno, said, text)
+    is_short = isinstance(other, SIMPLE) or (
+        isinstance(other, ast.If) and all(isinstance(n, SIMPLE) for n in other.body)
+    )
+    yield Change(LIKELY if _is_barrier(one) or is_short else UNLIKELY, one.lineno, said, text)
 
 
 def _sets(node) -> set[str]:

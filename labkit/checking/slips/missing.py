@@ -8,6 +8,7 @@ from typing import Any
 from labkit.checking.mutants import slots
 from labkit.checking.slips.change import HINTED, LIKELY, POSSIBLE, Change, quote, text_of
 from labkit.checking.slips.several import assignments, change, expression, name_pairs, names_of
+from labkit.checking.slips.structure import find_unread
 
 _LANES = "cuda.threadIdx.x", "cuda.threadIdx.x % 32", "cuda.laneid"
 _SHUFFLE = "cuda.shfl_xor_sync(0xFFFFFFFF, {name}, away)"
@@ -22,6 +23,7 @@ def add_missing(function: ast.FunctionDef) -> Iterator[Change]:
     yield from _test_unused(function)
     yield from _test_below_zero(function)
     yield from _leave_out_empty(function)
+    yield from _subtract_unread(function)
 
 
 def _bodies(function):
@@ -180,3 +182,20 @@ def _leave_out_empty(function):
 
 def _is_load(node):
     return isinstance(node, ast.Subscript)
+
+
+def _subtract_unread(function):
+    """Subtract an element of an array that is filled and never read, in an exponent."""
+    unread = find_unread(function)
+    loops: list[Any] = [node for node in ast.walk(function) if isinstance(node, ast.For)] if unread else []
+    for slot in list(slots(function)) if unread else ():
+        match slot[3]:
+            case ast.Call(func, [argument]) as call if text_of(func).rpartition(".")[2] in ("exp", "exp2"):
+                around = [loop for loop in loops if call in ast.walk(loop) and isinstance(loop.target, ast.Name)]
+            case _:
+                continue
+        for name in unread:
+            for loop in around:
+                new = ast.Call(func, [expression(f"{text_of(argument)} - {name}[{loop.target.id}]")], [])
+                said = f"`{name}` is filled, and no line reads it: subtract it in the exponent, {quote(new)}."
+                yield change(function, HINTED, call.lineno, said, [(*slot, new)])

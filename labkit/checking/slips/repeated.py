@@ -14,6 +14,7 @@ from labkit.checking.slips.grid import take_other_block
 from labkit.checking.slips.lengths import add_difference
 from labkit.checking.slips.missing import add_missing
 from labkit.checking.slips.places import change_places
+from labkit.checking.slips.scales import scale_names
 from labkit.checking.slips.several import assignments, change, changed, expression, name_pairs, names_of
 from labkit.checking.slips.starts import change_starts
 from labkit.checking.slips.together import change_signals
@@ -44,6 +45,7 @@ def list_repeated_changes(function: ast.FunctionDef, constants: Collection[str] 
     yield from _turn_one_of_two(function)
     yield from _keep_apart(function, sizes)
     yield from _write_float32(function)
+    yield from scale_names(function, sizes)
     yield from _turn_signs(function)
     for statement in [node for node in ast.walk(function) if isinstance(node, _STATEMENTS)]:
         yield from _add_unused(function, statement)
@@ -195,7 +197,8 @@ def _move_factors(function):
 
 
 def _exchange_quotients(function):
-    """Exchange the quotient and the remainder of two numbers in a line."""
+    """Exchange the quotient and the remainder of two numbers, in a line and in two that follow each other."""
+    yield from _exchange_operations(function)
     for statement in [node for node in ast.walk(function) if isinstance(node, _STATEMENTS)]:
         found = [slot for slot in slots(statement) if isinstance(slot[3], ast.BinOp)]
         quotients = [slot for slot in found if isinstance(slot[3].op, ast.FloorDiv)]
@@ -208,6 +211,23 @@ def _exchange_quotients(function):
                     said = f"`{text_of(one[3])}` and `{text_of(other[3])}` are exchanged in this line: "
                     said += "write each in the place of the other."
                     yield change(function, LIKELY, statement.lineno, said, [(*one, other[3]), (*other, one[3])])
+
+
+def _exchange_operations(function):
+    """Exchange `//` and `%` of a line and the next one, by one number."""
+    kinds, signs = {ast.FloorDiv: ast.Mod, ast.Mod: ast.FloorDiv}, {ast.FloorDiv: "//", ast.Mod: "%"}
+    operations: list[tuple[int, Any, str]] = []
+    for node in ast.walk(function):
+        match node:
+            case ast.Assign(_, ast.BinOp(_, sign, right) as one) | (ast.AugAssign(_, sign, right) as one):
+                operations += [(one.lineno, one, text_of(right))] if type(sign) in kinds else []
+    for line, one, by in operations:
+        for next_line, other, next_by in operations:
+            if next_line == line + 1 and by == next_by and type(one.op) is not type(other.op):
+                places = [(each, "op", None, each.op, kinds[type(each.op)]()) for each in (one, other)]
+                said = f"`{signs[type(one.op)]}` here and `{signs[type(other.op)]}` in line {next_line} are exchanged: "
+                said += "`//` leaves out the last digit, and `%` takes it alone."
+                yield change(function, LIKELY, line, said, places)
 
 
 def _test_remainders(function):

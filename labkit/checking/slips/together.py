@@ -87,6 +87,12 @@ def _wait_for_other_phase(function):
                 other = ast.BinOp(ast.Constant(1), ast.Sub(), node)
                 if isinstance(node, ast.Constant) and node.value in (0, 1):
                     other = ast.Constant(1 - node.value)
+                if text_of(node).endswith(" + 1) % 2"):
+                    other = expression(text_of(node).removesuffix(" + 1) % 2").removeprefix("(") + " % 2")
+                    said = "in the first round a wait for parity 1 goes on at once, before anything has come: "
+                    said += f"write `{text_of(other)}` for `{text_of(node)}`."
+                    yield change(function, HINTED, node.lineno, said, [(*slot, other)])
+                    continue
                 said = "nobody begins: who acts first must not wait in the first round. A wait for parity 1 goes on at "
                 said += f"once while no phase is complete: write `{text_of(other)}` for `{text_of(node)}`."
                 yield change(function, HINTED, node.lineno, said, [(*slot, other)])

@@ -38,7 +38,8 @@ def cure_unwritten(launch, site, array) -> str:
         and not any(_is_in_loop(launch.source.tree, line) for line in stores)
     ):
         has = f"{array.name} has {elements:,} for {threads:,} threads"
-        return f"Line {min(stores)} stores one element per thread, and {has}: let each thread store several, in a loop whose step is the number of threads."
+        said = f"Line {min(stores)} stores one element per thread, and {has}: "
+        return f"{said}let each thread store several, in a loop whose step is the number of threads."
     guarded = [(line, test) for line in stores if (test := _guard_of(launch.source.tree, line))]
     if guarded:
         line, test = guarded[0]

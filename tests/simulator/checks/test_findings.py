@@ -440,7 +440,7 @@ def kernel(x, y):
     y[t] = s[t + 36]
 """)
     assert only(kernel, 1, 64, numbers(64), zeros(64)).message.endswith(
-        "Line 6 stores one element per thread, and s has 100 for 64 threads: let each thread store several, in a loop "
+        "Line 5 stores one element per thread, and s has 100 for 64 threads: let each thread store several, in a loop "
         "whose step is the number of threads."
     )
 
