@@ -154,9 +154,11 @@ class _Judgement:
         given = self.exercise.constants
         repair = find_repair(self.function, self._is_repaired, given, reason, fault.line, below)
         if repair:
-            if is_told and getattr(fault.difference, "cure_line", None) not in (None, repair.line):
+            told_line = fault.difference.cure_line if is_told and fault.difference else None
+            if told_line not in (None, repair.line):
                 return fault  # two lines to change would be one too many
-            where = f"Line {repair.line}{', for this or in its place' if is_told else ''}"
+            is_other = is_told and told_line is None
+            where = f"Line {repair.line}{', for this or in its place' if is_other else ''}"
             message = f"{fault.plain or fault}\n- {where}: {repair.said} {ALONE}"
             return _Fault(fault.reason, message, repair.line, fault.difference, fault.access)
         message = "\n- ".join(filter(None, (str(fault), explain_unused(self.function))))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from labkit.checking.mutants import slots
-from labkit.checking.slips.change import LIKELY, POSSIBLE, SIMPLE, Change, quote, text_of
+from labkit.checking.slips.change import HINTED, LIKELY, SIMPLE, Change, quote, text_of
 from labkit.checking.slips.several import change, changed, expression
 
 KEPT = "before"  # the name of a value that is kept
@@ -59,7 +59,7 @@ def _keep_before(function, owner, body, place):
     name = text_of(target)
     if isinstance(target, ast.Name) and isinstance(line, ast.Assign) and not _loads(ast.Expr(line.value), name):
         return  # it holds nothing that could be meant
-    for other in body[place + 1 :]:
+    for away, other in enumerate(body[place + 1 :]):
         found = _loads(other, name) if isinstance(other, SIMPLE) else []
         if found:
             kept: Any = ast.Assign([ast.Name(KEPT, ast.Store())], expression(name), lineno=line.lineno)
@@ -68,4 +68,5 @@ def _keep_before(function, owner, body, place):
             said = f"line {line.lineno} has already replaced `{name}`, which this line needs as it was: "
             said += "keep the old value in a name of its own before that line, and read that here."
             with changed(places):
-                yield change(function, POSSIBLE, other.lineno, said, longer)
+                rank = HINTED if not away and isinstance(target, ast.Subscript) else LIKELY
+                yield change(function, rank, other.lineno, said, longer)
