@@ -11,10 +11,12 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
+from labkit.checking.mutants import slots
 from labkit.checking.slips import list_changes
 from labkit.checking.slips.change import CHANCE, LIKELY, POSSIBLE, Change
 from labkit.checking.slips.ends import find_ends, is_sure_to_end
 from labkit.checking.slips.repeated import list_repeated_changes
+from labkit.checking.slips.several import change as change_places
 from labkit.checking.slips.structure import (
     find_early_return,
     find_index_lines,
@@ -118,7 +120,7 @@ def _list_changes(function, given, reason, line) -> list[Change]:
         *_exchange_in_constants(function, free, ast.unparse(tree)),
         *list_changes(tree, read, reason in OF_WAITS),
     ]
-    changes += [*list_repeated_changes(tree, read), *_change_helpers(function)]
+    changes += [*list_repeated_changes(tree, read), *_change_helpers(function), *_call_unused(function, tree)]
     if ends := find_ends(tree):
         changes = [each for each in changes if each.helper or is_sure_to_end(ends, find_ends(ast.parse(each.text)))]
     focus = find_index_lines(tree, line) if line and reason in OFF_FOCUS else set()
@@ -175,6 +177,22 @@ def _exchange_in_constants(function, numbers, text) -> Iterator[Change]:
                 said = f"`{one}` and `{other}` are exchanged in this line: "
                 said += f"with them the right way round, {' and '.join(f'`{k}` is {v}' for k, v in changed.items())}."
                 yield Change(LIKELY, line.lineno, said, text, changed)
+
+
+def _call_unused(function, tree) -> Iterator[Change]:
+    """Yield calls of a function that the cell imports by its name and that nothing calls yet."""
+    text = "".join(linecache.getlines(function.__code__.co_filename))
+    imported = re.findall(r"^from math import (.*)$", text, re.MULTILINE)
+    names = [name.strip() for line in imported for name in line.split(",")]
+    for name in [name for name in names if not re.search(rf"\b{name}\(", text)]:
+        for slot in list(slots(tree)):
+            node = slot[3]
+            is_read = isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
+            is_value = isinstance(slot[0], ast.BinOp | ast.Assign | ast.IfExp)
+            if isinstance(node, ast.Name | ast.BinOp) and is_read and is_value:
+                new = ast.Call(ast.Name(name, ast.Load()), [node], [])
+                said = f"`{name}` is imported and never called: write `{ast.unparse(new)}`."
+                yield change_places(tree, LIKELY, node.lineno, said, [(*slot, new)])
 
 
 def _make_changed(function, change, number) -> Callable | None:

@@ -69,9 +69,13 @@ def _fix_value(node, names):
     if isinstance(node, ast.Assign) and isinstance(value, ast.Subscript):
         new = _with_value(node, parse_expression(f"abs({ast.unparse(value)})"))
         yield LAST, f"{quote(value)} can be negative: write {quote(new)}.", new
-    if isinstance(node, ast.AugAssign) and not isinstance(value, ast.Name):
+    if isinstance(node, ast.AugAssign):
         new = _with_value(node, ast.BinOp(value, ast.Mult(), value))
-        yield LAST, f"{quote(value)} is not squared: write {quote(new)}.", new
+        yield (
+            POSSIBLE if isinstance(value, ast.Name) else LAST,
+            f"{quote(value)} is not squared: write {quote(new)}.",
+            new,
+        )
 
 
 def _guard_line(node, names):

@@ -19,7 +19,8 @@ def change_bits(function: ast.FunctionDef) -> Iterator[Change]:
     for slot in slots(function):
         if isinstance(slot[3], ast.BinOp) and isinstance(slot[3].op, ast.BitXor):
             groups[ast.unparse(slot[3].right)].append(slot)
-    for found in groups.values():
+    together = [[slot for found in groups.values() for slot in found]] if len(groups) > 1 else []
+    for found in [*groups.values(), *together]:
         for sign, number in _OTHERS:
             places = [(*slot, _moved(slot[3], sign, number)) for slot in found]
             first, new = found[0][3], places[0][4]

@@ -130,8 +130,11 @@ def _fix_expression(node: ast.expr, parent: ast.AST, names: Names) -> Iterator[t
                 yield rank, f"`{other}` is never used, and is needed here in place of `{name}`.", new
             for other in names.like(name):
                 new = ast.Name(other, ast.Load())
-                rank = LIKELY if {name, other} in names.begun_alike else UNLIKELY
-                yield rank, f"`{name}` is not the one that is needed here: write `{other}`.", new
+                rank = LIKELY if {name, other} in (*names.begun_alike, *names.copied) else UNLIKELY
+                said = f"`{name}` is not the one that is needed here: write `{other}`."
+                if {name, other} in names.copied:
+                    said = f"`{name}` and `{other}` are the same only at first, and here it must be `{other}`."
+                yield rank, said, new
         case ast.IfExp(test, one, other):
             new = ast.IfExp(test, other, one)
             yield UNLIKELY, f"the two values are exchanged: write {quote(new)}.", new

@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from labkit.checking.mutants import slots
@@ -15,8 +15,8 @@ _SHUFFLE = "cuda.shfl_xor_sync(0xFFFFFFFF, {name}, away)"
 _OVER_LANES = "for away in (16, 8, 4, 2, 1):\n    {name} += " + _SHUFFLE
 
 
-def add_missing(function: ast.FunctionDef) -> Iterator[Change]:
-    """Yield the changes of a function."""
+def add_missing(function: ast.FunctionDef, constants: Iterable[str]) -> Iterator[Change]:
+    """Yield the changes of a function; `constants` are whole numbers of its cell."""
     yield from _move_reference(function)
     yield from _store_once(function)
     yield from _add_over_lanes(function)
@@ -24,6 +24,7 @@ def add_missing(function: ast.FunctionDef) -> Iterator[Change]:
     yield from _test_below_zero(function)
     yield from _leave_out_empty(function)
     yield from _subtract_unread(function)
+    yield from _spread_rows(function, constants)
 
 
 def _bodies(function):
@@ -199,3 +200,17 @@ def _subtract_unread(function):
                 new = ast.Call(func, [expression(f"{text_of(argument)} - {name}[{loop.target.id}]")], [])
                 said = f"`{name}` is filled, and no line reads it: subtract it in the exponent, {quote(new)}."
                 yield change(function, HINTED, call.lineno, said, [(*slot, new)])
+
+
+def _spread_rows(function, constants):
+    """Give what counts rows, in one number for row and column, the length of a row as a factor."""
+    for slot in list(slots(function)):
+        match slot[3]:
+            case ast.BinOp(ast.BinOp() as rows, ast.Add(), ast.Name(column)) as index:
+                pass
+            case _:
+                continue
+        for size in constants:
+            new = expression(f"({text_of(rows)}) * {size} + {column}")
+            said = f"{quote(rows)} counts what is `{size}` long, and `{column}` goes along it: write {quote(new)}."
+            yield change(function, POSSIBLE, index.lineno, said, [(*slot, new)])

@@ -26,7 +26,8 @@ class Names:
         self.indices = [name for name in dict.fromkeys(loaded) if name in _find_indices(nodes)]
         chained = [node.targets for node in nodes if isinstance(node, ast.Assign) and len(node.targets) == 2]
         self.begun_alike = [{each.id for each in group if isinstance(each, ast.Name)} for group in chained]
-        self.groups = [*_bound_together(nodes), sizes, self.sums, self.indices]
+        self.copied = _find_copies(nodes)
+        self.groups = [*_bound_together(nodes), *map(list, self.copied), sizes, self.sums, self.indices]
         self.groups += [[name for name, rank in self.arrays.items() if rank == each] for each in (1, 2, 3, 4)]
         loops = [(node.target, node.iter) for node in nodes if isinstance(node, ast.For)]
         stepped = [target for target, of in loops if isinstance(of, ast.Call) and len(of.args) == 3]
@@ -70,6 +71,12 @@ def _bound_together(nodes) -> list[list[str]]:
     groups = [target.elts for target in targets if isinstance(target, ast.Tuple)]
     groups += [node.targets for node in nodes if isinstance(node, ast.Assign) and len(node.targets) > 1]
     return [[each.id for each in group if isinstance(each, ast.Name)] for group in groups]
+
+
+def _find_copies(nodes) -> list[set[str]]:
+    """Return each two names of which one is set to the other: what each lane has, and what all have."""
+    pairs = [pair for node in nodes if isinstance(node, ast.Assign) for pair in pairs_of(node)]
+    return [{t.id, v.id} for t, v in pairs if isinstance(t, ast.Name) and isinstance(v, ast.Name)]
 
 
 def _find_moves(nodes) -> list[str]:

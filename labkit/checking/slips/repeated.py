@@ -35,7 +35,7 @@ def list_repeated_changes(function: ast.FunctionDef, constants: Collection[str] 
     yield from change_places(function)
     yield from change_brackets(function)
     yield from change_times(function)
-    yield from add_missing(function)
+    yield from add_missing(function, constants)
     yield from take_other_block(function)
     yield from change_bits(function)
     yield from _exchange_quotients(function)
@@ -116,8 +116,14 @@ def _rename(function, statement, sizes):
     groups = [[n.id for n in target.elts if isinstance(n, ast.Name)] for target in assigned if _is_tuple(target)]
     groups.append(sizes)
     found = _loads(statement)
+    of_value = {n for n in ast.walk(statement.value) if isinstance(n, ast.Name)}
+    groups_of_places = []
     for name in dict.fromkeys(slot[3].id for slot in found):
         places = [slot for slot in found if slot[3].id == name]
+        groups_of_places.append((name, places))
+        inner = [slot for slot in places if slot[3] in of_value]
+        groups_of_places += [(name, inner)] if len(inner) < len(places) else []
+    for name, places in groups_of_places:
         others = {other: "" for group in groups if name in group for other in group if other != name}
         others |= _derived(function, name, statement.lineno)
         for other in sorted(others) if len(places) > 1 else ():
