@@ -344,6 +344,16 @@ def test_what_one_lane_has_is_told_from_what_all_have():
     assert "and here it must be `largest`" in judged("a-length-without-overflow", text).message
 
 
+def test_a_maximum_that_forgets_the_one_so_far_is_named():
+    text = cell("one-tile-for-both").replace("new_max = row_max\n", "new_max = np.float32(-np.inf)\n")
+    assert "forgets the one so far: begin at `row_max`" in judged("one-tile-for-both", text).message
+
+
+def test_a_comparison_the_wrong_way_round_is_named():
+    text = cell("what-fits").replace("< (best", "> (best")
+    assert "is the wrong way round: write" in judged("what-fits", text).message
+
+
 def test_a_loop_that_goes_past_a_tile_is_named():
     text = cell("write-the-tiled-matmul").replace("for k in range(TILE)", "for k in range(K)")
     assert "should end at `TILE`" in judged("write-the-tiled-matmul", text).message

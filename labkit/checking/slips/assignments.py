@@ -123,6 +123,10 @@ def _fix_start(node, names):
             others = {LEAST: "a number below all values", **others}
         if target.id in names.minima:
             others = {MOST: "a number above all values", **others}
+        if target.id in names.before and is_start(value):
+            text = names.before[target.id]
+            said = f"the new maximum `{target.id}` begins at {quote(value)} each time and forgets the one so far: "
+            yield LIKELY, f"{said}begin at `{text}`.", _replace(node, value, parse_expression(text))
         for text, words in others.items():
             if text == ast.unparse(value):
                 continue

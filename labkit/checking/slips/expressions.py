@@ -25,6 +25,7 @@ from labkit.checking.slips.names import Names
 WARP = 32
 _AXES = {"x": "y", "y": "x"}
 _SWAPPED_CALLS = {"min": "max", "max": "min", "exp": "exp2", "exp2": "exp", "log": "log2", "log2": "log"}
+_REVERSED = {ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE}
 _COMPARISONS = {
     ast.Lt: (ast.LtE, "leaves out the case that both are equal"),
     ast.LtE: (ast.Lt, "also holds if both are equal"),
@@ -99,6 +100,8 @@ def _fix_expression(node: ast.expr, parent: ast.AST, names: Names) -> Iterator[t
             new = ast.Compare(left, [other()], right)
             yield LIKELY, f"{quote(node)} {why}: write {quote(new)}.", new
             is_more = isinstance(sign, ast.GtE | ast.Gt)
+            new = ast.Compare(left, [_REVERSED[type(sign)]()], right)
+            yield LIKELY, f"{quote(node)} is the wrong way round: write {quote(new)}.", new
             for bound in (ast.Sub, ast.Add) if isinstance(right[0], ast.Name | ast.BinOp) else ():
                 new = ast.Compare(left, [sign], [ast.BinOp(right[0], bound(), ast.Constant(1))])
                 which = "holds one too late" if is_more is (bound is ast.Sub) else "holds one too early"

@@ -17,6 +17,7 @@ class Names:
         stored = [node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
         self.unused = [name for name in dict.fromkeys(parameters + stored) if name not in loaded and name != "_"]
         self.scalars = [name for name in parameters if name not in self.arrays and name in loaded]
+        self.before = _find_before(nodes)
         self.maxima, self.minima = _find_maxima(nodes), _find_minima(nodes)
         self.factors = [name for name in _assigned(nodes, _is_factor) if name in loaded] + _find_moves(nodes)
         self.sums = _assigned(nodes, is_start)
@@ -129,6 +130,16 @@ def _find_maxima(nodes) -> set[str]:
         arg for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func) == "max" for arg in node.args
     ]
     return {side.id for side in sides if isinstance(side, ast.Name)}
+
+
+def _find_before(nodes) -> dict[str, str]:
+    """Return the maximum so far by the new one, of each weight `exp(old - new)`."""
+    found = {}
+    for node in nodes:
+        match node:
+            case ast.Call(_, [ast.BinOp(ast.Name(old), ast.Sub(), ast.Name(new))]) if _is_factor(node):
+                found[new] = old
+    return found
 
 
 def _find_minima(nodes) -> set[str]:
