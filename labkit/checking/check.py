@@ -149,7 +149,7 @@ class _Judgement:
         if early:
             return _Fault(fault.reason, f"{fault}\n- {early}", fault.line, fault.difference, fault.access)
         reason = "bounds" if SAME_ELEMENT in str(fault) else fault.reason  # its index is wrong
-        is_told = _has_cure(fault)  # then what comes to the same by chance would lead astray
+        is_told = _has_cure(fault)  # then what comes to the same by chance is no help
         below = CHANCE if is_told else CHANCE + 1
         given = self.exercise.constants
         repair = find_repair(self.function, self._is_repaired, given, reason, fault.line, below)
