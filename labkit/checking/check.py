@@ -14,7 +14,7 @@ import numpy as np
 
 from labkit.checking.budget import (
     FLOAT64,
-    Budget,
+    SHARED_BYTES,
     allowance_words,
     count_words,
     is_or_are,
@@ -40,6 +40,7 @@ from labkit.checking.repair import (
     find_repair,
 )
 from labkit.checking.restricted_python import run_calls
+from labkit.checking.slips.change import CHANCE
 from labkit.checking.source import find_stub_line, python_function
 from labkit.checking.suspect import find_suspect
 from labkit.checking.verdict import Verdict
@@ -57,6 +58,7 @@ SENTENCE_END = r"(?<=[.?!]) (?=[A-Z`])(?=(?:[^`]*`[^`]*`)*[^`]*$)"  # outside of
 CURED = (*OF_WAITS, *OF_INDICES, "result", "shuffle", "mask", "zero-division", "budget", "duty", "uninitialised")
 SAME_ELEMENT = "either value can be the one that stays"  # of a race of two stores
 ALONE = "This change alone makes it right."
+SMALL = 20  # a size
 FAR_LARGER = 8  # times as many elements
 ANOTHER_WAY = "The result is right, but not in the way that the exercise is about"
 
@@ -115,12 +117,15 @@ def read_constants(exercise: Exercise, function: Callable) -> dict[str, int]:
 
 
 class _Judgement:
-    """The runs of one check. `label` and `trace` are those of the latest run; faults are raised."""
+    """The runs of one check. `label` and `trace` are those of the latest run; faults are raised.
+
+    `home` is a function of the learner's cell, of which the kernel is a change that is tried: its faults are not told.
+    """
 
     def __init__(self, exercise: Exercise, kernel: Any, seed: int, home: Callable | None = None):
         self.exercise, self.kernel, self.seed = exercise, kernel, seed
-        self.function = python_function(kernel)
-        self.home = home or self.function  # a function of the cell
+        self.function, self.is_trial = python_function(kernel), home is not None
+        self.home = home or self.function
         self.launch: Launch | Questions | None = None  # the latest
         self.label = ""
         self.allowance = Allowance()
@@ -136,21 +141,33 @@ class _Judgement:
 
     def add_cure(self, fault: _Fault) -> _Fault:
         """Add the change with which the answer is right, or what nothing uses; nothing in a task that is to find it."""
-        if self.launch is None or self.exercise.machine == "cpu" or self.exercise.finds_fault:
+        if self.launch is None or self.exercise.finds_fault:
             return fault
+        if self.exercise.machine == "cpu" and self._is_right_in_python(self.function):
+            return fault  # it needs too much, which takes seconds to count
         early = explain_early_return(self.function) if fault.reason in OF_LEAVING else ""
         if early:
             return _Fault(fault.reason, f"{fault}\n- {early}", fault.line, fault.difference, fault.access)
         reason = "bounds" if SAME_ELEMENT in str(fault) else fault.reason  # its index is wrong
-        repair = find_repair(self.function, self._is_repaired, self.exercise.constants, reason, fault.line)
+        is_told = _has_cure(fault)  # then what comes to the same by chance is no help
+        below = CHANCE if is_told else CHANCE + 1
+        given = self.exercise.constants
+        repair = find_repair(self.function, self._is_repaired, given, reason, fault.line, below)
         if repair:
-            message = f"{fault.plain or fault}\n- Line {repair.line}: {repair.said} {ALONE}"
+            told_line = fault.difference.cure_line if is_told and fault.difference else None
+            if told_line not in (None, repair.line):
+                return fault  # two lines to change would be one too many
+            is_other = is_told and told_line is None
+            where = f"Line {repair.line}{', for this or in its place' if is_other else ''}"
+            message = f"{fault.plain or fault}\n- {where}: {repair.said} {ALONE}"
             return _Fault(fault.reason, message, repair.line, fault.difference, fault.access)
         message = "\n- ".join(filter(None, (str(fault), explain_unused(self.function))))
         return _Fault(fault.reason, message, fault.line, fault.difference, fault.access)
 
     def _is_repaired(self, function):
         """Tell whether a changed function is right, first on the latest launch."""
+        if self.exercise.machine == "cpu" and not self._is_right_in_python(function):
+            return False
         trial = _Judgement(self.exercise, function, self.seed, self.home)
         try:
             if isinstance(self.launch, Questions):
@@ -161,6 +178,19 @@ class _Judgement:
         except _Fault:
             return False
         return True
+
+    def _is_right_in_python(self, function):
+        """Tell whether a loop is right on a few numbers, without compiling it: that takes seconds."""
+        constants = read_constants(self.exercise, self.function)
+        sizes = [SMALL + 7 * i for i, _ in enumerate(self.exercise.sizes[0])]
+        launch: Any = self.exercise.make_launch(np.random.default_rng(self.seed), *sizes, **constants)
+        copies = [np.copy(value) for value in launch.args]
+        try:
+            with np.errstate(all="ignore"):
+                function(*copies)
+        except Exception:  # whatever a change leads to
+            return False
+        return all(expected.holds(copies[position]) for position, expected in launch.outputs.items())
 
     def _check_launches(self, draws: int) -> str:
         exercise = self.exercise
@@ -243,7 +273,11 @@ class _Judgement:
             cure, line = place_cure(cure, self.function)
             message += f"\n- The answers came out as if {cause}." if cause else ""
             message += f"\n- {cure}" if cure else ""
-            raise _Fault("result", message, line, Difference(self.exercise.function, "result", message, cause=cause))
+            clues = tuple(filter(None, (cause, cure)))
+            name = self.exercise.function
+            raise _Fault(
+                "result", message, line, Difference(name, "result", message, clues, cause=cause, cure_line=line)
+            )
 
     def _check_launch(self, launch: Launch) -> Trace | LoopTrace:
         """Run a launch and check its trace."""
@@ -339,10 +373,13 @@ class _Judgement:
         raise _Fault(first.kind, list_after_two(sentences), first.line, access=access, plain=plain)
 
     def _check_outputs(self, launch: Launch, trace: Trace | LoopTrace, names: list[str]):
+        if self.is_trial and not all(each.holds(trace.outputs[i]) for i, each in launch.outputs.items()):
+            raise _Fault("result", "")
         wrong = find_wrong_output(launch, names, trace.outputs)
         if wrong is None:
             return
-        wrong, place = place_clues(wrong, self.function)
+        wrong = place_clues(wrong, self.function)
+        place = wrong.cure_line
         sites = [counters.site for counters in trace.sites]
         lines = sorted({site.line for site in sites if site.array == wrong.name and site.kind != "load"})
         if not lines:
@@ -360,9 +397,7 @@ class _Judgement:
                 message += f"\n- Look at line {suspicion.line}: what else leads to {wrong.name} is written as usual."
             elif stores and len(lines) > 1 and isinstance(trace, Trace):
                 message += self._tell_stores(wrong, trace)
-        raise _Fault(
-            wrong.reason, message, place or suspicion.line, wrong, stores[-1] if stores else None, wrong.message
-        )
+        raise _Fault(wrong.reason, message, place or suspicion.line, wrong, stores[-1] if stores else None, wrong.plain)
 
     def _find_stores(self, wrong: Difference, trace: Trace | LoopTrace) -> list[FailingAccess]:
         """Find the stores to the first wrong element; keep the accesses of the block that made the last of them."""
@@ -414,6 +449,11 @@ def _find_cause(questions: Questions, answers: Sequence[Any]) -> tuple[str, str]
         if answers == [answer(*call) for call in questions.calls]:
             return cause, cure[0] if cure else ""
     return "", ""
+
+
+def _has_cure(fault):
+    """Tell whether a fault is told by a usual mistake that says what to do."""
+    return bool(fault.difference and fault.difference.cause and len(fault.difference.clues) > 1)
 
 
 def _explain_decorator(exercise: Exercise, kernel: Any) -> str:
@@ -476,10 +516,15 @@ def add_line(line: int, message: str) -> str:
 
 
 def _check_budgets(launch, trace, function):
+    full = [each for each in launch.budgets if each.counter == SHARED_BYTES]
+    is_full = any(read_counter(each.counter, trace) >= each.at_most for each in full)
     for budget in launch.budgets:
         count = read_counter(budget.counter, trace)
         if count > budget.at_most:
-            raise _Fault("budget", *_explain_overrun(budget, count, trace, function))
+            message, line, advice = _blame(budget, count, trace, function, is_full)
+            plain = "\n- ".join(filter(None, (message, budget.cure)))
+            message = "\n- ".join(filter(None, (message, advice, budget.cure)))
+            raise _Fault("budget", message, line, plain=plain)
 
 
 def _there_are(count, counter):
@@ -488,15 +533,7 @@ def _there_are(count, counter):
     return words if counter.startswith("%") else f"There {is_or_are(count)} {words}"
 
 
-def _explain_overrun(
-    budget: Budget, count: int, trace: Trace | LoopTrace, function: Callable
-) -> tuple[str, int | None]:
-    """Return the message on an exceeded budget, and the line that uses most of it."""
-    message, line, advice = _blame(budget, count, trace, function)
-    return "\n- ".join([message, *filter(None, (advice, budget.cure))]), line
-
-
-def _blame(budget, count, trace, function) -> tuple[str, int | None, str]:
+def _blame(budget, count, trace, function, is_full) -> tuple[str, int | None, str]:
     """Return the message on an exceeded budget, the line that uses most of it, and a sentence on that line."""
     message = (
         f"The result is right, but not within the budget. {_there_are(count, budget.counter)}, "
@@ -513,7 +550,7 @@ def _blame(budget, count, trace, function) -> tuple[str, int | None, str]:
         more = f"Do so with each number that meets a float32, in line{'s' * (len(lines) > 1)} {_join(lines)}."
         return f"{message}\n{why}", line, more * (not is_one)
     barriers, line = explain_barriers(budget, function)
-    worst, advice = find_site(budget, trace, function)
+    worst, advice = find_site(budget, trace, function, is_full)
     site, site_count = worst.site, read_site_counter(budget.counter, worst)
     if not site_count:
         return message, line, barriers

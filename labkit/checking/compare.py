@@ -29,12 +29,16 @@ class Difference:
         The first element at fault, with its values.
     clues
         Sentences on what explains it.
+    guesses
+        Sentences on what may explain it.
     extent
         A sentence on all elements at fault, "" where there is but one element.
     element
         Flat index of the first element at fault.
     cause
         That of the usual mistake which explains all outputs.
+    cure_line
+        The line that the cure of that mistake names.
     picture
         The array's elements at fault, if no words say exactly which they are.
     is_from_unwritten
@@ -47,9 +51,11 @@ class Difference:
     reason: str
     facts: str
     clues: tuple[str, ...] = ()
+    guesses: tuple[str, ...] = ()
     extent: str = ""
     element: int | None = None
     cause: str = ""
+    cure_line: int | None = None
     picture: tuple[str, ...] = ()
     is_from_unwritten: bool = False
     mask: Any = field(default=None, compare=False, repr=False)
@@ -57,7 +63,12 @@ class Difference:
     @property
     def message(self) -> str:
         """Two sentences, then a list."""
-        return list_after_two([*filter(None, [self.facts, *self.clues, self.extent])])
+        return list_after_two([*filter(None, [self.facts, *self.clues, *self.guesses, self.extent])])
+
+    @property
+    def plain(self) -> str:
+        """The message without what is guessed."""
+        return replace(self, guesses=()).message
 
 
 def list_after_two(sentences: Sequence[str]) -> str:
@@ -102,8 +113,8 @@ def _compare(name: str, output: Shaped[np.ndarray, "..."], expected: Expected, n
         digits = ".9g"
     facts = f"{name}{_first_index(wrong)} is {_format_value(output[first], digits)} and should be "
     facts += f"{_format_value(expected.value[first], digits)}."
-    clues = _explain_values(name, output, expected, wrong, first, nan_sources)
-    difference = _make_difference(name, "result", facts, wrong, "are wrong", clues)
+    clues, guesses = _explain_values(name, output, expected, wrong, first, nan_sources)
+    difference = _make_difference(name, "result", facts, wrong, "are wrong", clues, guesses)
     is_from_unwritten = bool(np.isnan(output[first])) and is_computed_from_unwritten(output[first])
     return replace(difference, is_from_unwritten=is_from_unwritten)
 
@@ -112,28 +123,31 @@ def _format_value(value, digits):
     return "NaN" if np.isnan(value) else f"{value:{digits}}"
 
 
-def _make_difference(name, reason, facts, mask, are_marked, clues=()):
+def _make_difference(name, reason, facts, mask, are_marked, clues=(), guesses=()):
     extent = describe_extent(mask, name, are_marked)
     picture = () if describe(mask) or mask.all() else draw(mask)
-    return Difference(name, reason, facts, tuple(clues), extent, int(np.argmax(mask)), picture=picture, mask=mask)
+    element = int(np.argmax(mask))
+    return Difference(name, reason, facts, tuple(clues), tuple(guesses), extent, element, picture=picture, mask=mask)
 
 
-def _explain_values(name, output, expected, wrong, first, nan_sources) -> list[str]:
-    """Return what wrong values tell by themselves."""
+def _explain_values(name, output, expected, wrong, first, nan_sources) -> tuple[list[str], list[str]]:
+    """Return what wrong values tell by themselves, and what they let one guess."""
     if np.isnan(output[first]):
         if is_computed_from_unwritten(output[first]):
-            return [
+            said = (
                 f"It was computed from what {name} held, and {name} held nothing yet: begin with a value of your own."
-            ]
-        return [f"NaN comes from {nan_sources}."]
+            )
+            return [said], []
+        return [f"NaN comes from {nan_sources}."], []
     largest = np.abs(expected.value[np.isfinite(expected.value)]).max(initial=0)
     with np.errstate(invalid="ignore", over="ignore"):
         errors, values = np.abs(output.astype(np.float64) - expected.value)[wrong], np.abs(expected.value)[wrong]
     are_small = errors < SMALL_ERROR * values  # near 0, a sum of large terms may lose more
     shown_is_small = bool(are_small[0]) and are_small.mean() > 0.5 and bool((errors < SMALL_ERROR * largest).all())
     if np.issubdtype(output.dtype, np.floating) and shown_is_small:
-        return ["The errors are below 0.05%: look for a value that is rounded too early, or for a small term."]
-    return _explain_constant(output, wrong) or _explain_ratio(output, expected)
+        return [], ["The errors are below 0.05%: look for a value that is rounded too early, or for a small term."]
+    constant = _explain_constant(output, wrong)
+    return ([], constant) if constant else _explain_ratio(output, expected)
 
 
 def _explain_constant(output, wrong) -> list[str]:
@@ -147,22 +161,22 @@ def _explain_constant(output, wrong) -> list[str]:
     return ["All wrong elements hold this number: is it one with which your code begins?"]
 
 
-def _explain_ratio(output, expected) -> list[str]:
-    """Say by which factor all values are wrong, if it is one."""
+def _explain_ratio(output, expected) -> tuple[list[str], list[str]]:
+    """Say by which factor all values are wrong, if it is one, and what makes such a factor."""
     if output.size == 1 or not expected.value.all():
-        return []
+        return [], []
     with np.errstate(invalid="ignore"):
         ratios = output / expected.value
         spread = np.ptp(ratios)
     if not spread < SMALL_ERROR * abs(ratios.flat[0]):
-        return []
+        return [], []
     ratio = float(np.median(ratios))
     if abs(ratio + 1) < SMALL_ERROR:
-        return ["Each has the opposite sign."]
+        return ["Each has the opposite sign."], []
     told, times = [f"Each is {ratio:.4g} times as large as it should be."], round(ratio)
     if times > 1 and abs(ratio - times) < SMALL_ERROR * times:
-        told.append(f"Is each term added {times:,} times, or a division by {times:,} left out?")
-    return told
+        return told, [f"Is each term added {times:,} times, or a division by {times:,} left out?"]
+    return told, []
 
 
 def _first_index(mask: Bool[np.ndarray, "..."]) -> str:
@@ -175,7 +189,14 @@ def _explain(difference, launch, names, outputs):
     mistake = find_mistake(launch.mistakes, launch.outputs, outputs)
     if mistake is None:
         return difference
-    changed = " and ".join(names[position] for position in mistake.make_outputs())
+    changed = " and ".join(names[position] for position in _list_wrong(mistake, launch))
     clue = f"{changed} came out as if {mistake.cause}."
     clues = tuple(filter(None, (clue, mistake.cure)))
-    return replace(difference, clues=clues, cause=mistake.cause, picture=())
+    return replace(difference, clues=clues, guesses=(), cause=mistake.cause, picture=())
+
+
+def _list_wrong(mistake, launch):
+    """Return the positions of the outputs that a mistake makes wrong, and not only otherwise bounded."""
+    made = mistake.make_outputs()
+    wrong = [i for i, other in made.items() if not launch.outputs[i].holds(other.value)]
+    return wrong or list(made)

@@ -19,10 +19,17 @@ ADVICE = {  # kinds of findings, by counter
 ONCE = {"load": "load it once, before that loop", "store": "store it once, after that loop"}
 
 
-def find_site(budget: Budget, trace: Trace | LoopTrace, function: Callable) -> tuple[SiteCounters | LoopSite, str]:
+def find_site(
+    budget: Budget, trace: Trace | LoopTrace, function: Callable, is_full: bool
+) -> tuple[SiteCounters | LoopSite, str]:
     """Return the access that is to blame for most of an overrun, and a sentence on it, "" if there is none.
 
     An access that a loop repeats is to blame if the budget is kept without it.
+
+    Parameters
+    ----------
+    is_full
+        Whether no more shared memory may be used.
     """
     tree = read_function(function)
     too_many = read_counter(budget.counter, trace) - budget.at_most
@@ -35,7 +42,7 @@ def find_site(budget: Budget, trace: Trace | LoopTrace, function: Callable) -> t
     worst = find_worst_site(budget, trace)
     if budget.counter == MISSES:
         return worst, _explain_walk(tree, worst.site) if tree else ""
-    return worst, _explain_copies(budget, trace, worst.site) or _find_advice(budget, trace, worst.site)
+    return worst, _explain_copies(budget, trace, worst.site) or _find_advice(budget, trace, worst.site, is_full)
 
 
 def _explain_copies(budget, trace, site):
@@ -47,9 +54,13 @@ def _explain_copies(budget, trace, site):
     return f"`{site.text}` is loaded in {places} places: load it once into a variable, and use that."
 
 
-def _find_advice(budget, trace, site):
+def _find_advice(budget, trace, site, is_full):
     """Return what the simulator advises on a wide access; "" if the budget has its own cure."""
     kind = "" if budget.cure else ADVICE.get(budget.counter)
+    if kind == "bank-conflict" and "^" in site.text:
+        return "Lanes of a warp that this XOR sends to one bank wait for each other: let it change other bits."
+    if kind == "bank-conflict" and is_full:
+        return "Hold the elements in other places of the tile, where lines store and load: it has no room for padding."
     return next((f.remedy for f in trace.findings if (f.kind, f.line) == (kind, site.line)), "")
 
 

@@ -40,11 +40,11 @@ def place_cure(cure: str, function: Callable[..., Any]) -> tuple[str, int | None
     return f"Line {line}: {said[0].lower()}{said[1:]}", line
 
 
-def place_clues(wrong: Difference, function: Callable[..., Any]) -> tuple[Difference, int | None]:
-    """Return a difference whose cure names its line, and that line."""
+def place_clues(wrong: Difference, function: Callable[..., Any]) -> Difference:
+    """Return a difference whose cure names its line."""
     placed = [place_cure(clue, function) for clue in wrong.clues]
     line = next((line for _, line in placed if line), None)
-    return replace(wrong, clues=tuple(text for text, _ in placed)), line
+    return replace(wrong, clues=tuple(text for text, _ in placed), cure_line=line)
 
 
 def quotients_by(name: str) -> Callable[[ast.FunctionDef], Place]:

@@ -8,25 +8,41 @@ import textwrap
 import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
+from labkit.checking.mutants import slots
 from labkit.checking.slips import list_changes
-from labkit.checking.slips.change import LAST, POSSIBLE, Change
+from labkit.checking.slips.change import CHANCE, LIKELY, POSSIBLE, Change
 from labkit.checking.slips.ends import find_ends, is_sure_to_end
 from labkit.checking.slips.repeated import list_repeated_changes
-from labkit.checking.slips.structure import find_early_return, find_index_lines, find_unused
+from labkit.checking.slips.several import change as change_places
+from labkit.checking.slips.structure import (
+    find_early_return,
+    find_index_lines,
+    find_loops_of_index,
+    find_unread,
+    find_unused,
+)
 from labkit.checking.source import read_lines
+from labkit.rebinding import names_in
 
 OF_WAITS = "race", "in-flight", "barrier", "deadlock", "mbarrier", "order", "proxy"  # reasons
 OF_LEAVING = "unwritten", "shuffle", "mask", "barrier"
 OF_INDICES = "bounds", "unwritten"
 OFF_FOCUS = {"race": 1, **dict.fromkeys(OF_INDICES, 4)}  # ranks, of a line that makes no index of the fault's
+OF_LOOP = 3  # ranks, of a loop that counts an index that is outside
 MOST_TRIES = 700
 MOST_S = 6.0  # of computing
 
 
 def find_repair(
-    function: Callable, is_right: Callable[[Callable], bool], given: Collection[str], reason: str, line: int | None
+    function: Callable,
+    is_right: Callable[[Callable], bool],
+    given: Collection[str],
+    reason: str,
+    line: int | None,
+    below: int = CHANCE + 1,
 ) -> Change | None:
     """Return the first change with which a function is right, None if none is found in time.
 
@@ -38,12 +54,15 @@ def find_repair(
         Names of constants that decide how the function is run: they stay as they are.
     reason, line
         Those of the verdict.
+    below
+        The rank at which changes are too unlikely to be tried.
     """
     start_s = time.process_time()
     filename = function.__code__.co_filename
     cell = linecache.cache.get(filename)
     try:
-        for number, change in enumerate(_list_changes(function, given, reason, line)[:MOST_TRIES]):
+        changes = [change for change in _list_changes(function, given, reason, line) if change.rank < below]
+        for number, change in enumerate(changes[:MOST_TRIES]):
             if time.process_time() - start_s > MOST_S:
                 return None
             changed = _make_changed(function, change, number)
@@ -69,6 +88,8 @@ def explain_unused(function: Callable) -> str:
     """Return a sentence on the first name that nothing reads, "" if there is none."""
     tree = _read(function)
     names = find_unused(tree) if tree else []
+    if tree and names and names[0] in find_unread(tree):
+        return f"`{names[0]}` is filled, and no line reads it: is it forgotten in the line that computes?"
     return f"`{names[0]}` is never used: is it forgotten somewhere?" if names else ""
 
 
@@ -94,20 +115,26 @@ def _list_changes(function, given, reason, line) -> list[Change]:
     numbers = {name: value for name, value in function.__globals__.items() if type(value) is int}
     read = [name for name in function.__code__.co_names if name in numbers]
     free = {name: numbers[name] for name in read if name not in given}
-    changes = [*_change_constants(function, free, ast.unparse(tree)), *list_changes(tree, read, reason in OF_WAITS)]
-    changes += [*list_repeated_changes(tree, read), *_change_helpers(function)]
+    changes = [*_change_constants(function, free, ast.unparse(tree))]
+    changes += [
+        *_exchange_in_constants(function, free, ast.unparse(tree)),
+        *list_changes(tree, read, reason in OF_WAITS),
+    ]
+    changes += [*list_repeated_changes(tree, read), *_change_helpers(function), *_call_unused(function, tree)]
     if ends := find_ends(tree):
         changes = [each for each in changes if each.helper or is_sure_to_end(ends, find_ends(ast.parse(each.text)))]
     focus = find_index_lines(tree, line) if line and reason in OFF_FOCUS else set()
     nearer = OFF_FOCUS.get(reason, 0)
+    loops = find_loops_of_index(tree, line) if line and reason == "bounds" else set()
     first: dict[tuple, Change] = {}
-    for change in sorted(changes, key=lambda each: each.rank - _nearness(each, focus, nearer, line)):
+    for change in sorted(changes, key=lambda each: each.rank - _nearness(each, focus, nearer, line, loops)):
         first.setdefault((change.text, *change.constants.items()), change)
     return list(first.values())
 
 
-def _nearness(change, focus, nearer, line):
-    return nearer * (change.line in focus or bool(change.helper)) + (change.line == line)
+def _nearness(change, focus, nearer, line, loops):
+    of_loop = OF_LOOP * (change.line in loops)
+    return of_loop + nearer * (change.line in focus or bool(change.helper or change.constants)) + (change.line == line)
 
 
 def _change_constants(function, numbers, text) -> Iterator[Change]:
@@ -120,12 +147,52 @@ def _change_constants(function, numbers, text) -> Iterator[Change]:
         for line in lines_set[:1]:
             for other, why in near + far:
                 yield Change(
-                    LAST if (other, why) in far else POSSIBLE,
+                    CHANCE if (other, why) in far else POSSIBLE,
                     line,
                     f"`{name}` is {why}: it should be {other} here.",
                     text,
                     {name: other},
                 )
+
+
+def _exchange_in_constants(function, numbers, text) -> Iterator[Change]:
+    """Yield the values of constants of the cell with two names exchanged in the line that sets them."""
+    source = "".join(linecache.getlines(function.__code__.co_filename))
+    try:
+        lines = [node for node in ast.parse(source).body if isinstance(node, ast.Assign)]
+    except SyntaxError:
+        return
+    known = {name: value for name, value in function.__globals__.items() if type(value) is int}
+    for line in lines:
+        used = sorted({n.id for n in ast.walk(line.value) if isinstance(n, ast.Name) and n.id in known})
+        for one, other in combinations(used, 2):
+            scope = {**known, one: known[other], other: known[one]}
+            try:
+                exec(compile(ast.Module([line], []), "<constants>", "exec"), {"__builtins__": {}}, scope)
+            except (NameError, TypeError, ZeroDivisionError, AttributeError):
+                continue
+            stored = names_in(line, ast.Store)
+            changed = {name: scope[name] for name in numbers if name in stored and scope[name] != numbers[name]}
+            if changed:
+                said = f"`{one}` and `{other}` are exchanged in this line: "
+                said += f"with them the right way round, {' and '.join(f'`{k}` is {v}' for k, v in changed.items())}."
+                yield Change(LIKELY, line.lineno, said, text, changed)
+
+
+def _call_unused(function, tree) -> Iterator[Change]:
+    """Yield calls of a function that the cell imports by its name and that nothing calls yet."""
+    text = "".join(linecache.getlines(function.__code__.co_filename))
+    imported = re.findall(r"^from math import (.*)$", text, re.MULTILINE)
+    names = [name.strip() for line in imported for name in line.split(",")]
+    for name in [name for name in names if not re.search(rf"\b{name}\(", text)]:
+        for slot in list(slots(tree)):
+            node = slot[3]
+            is_read = isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
+            is_value = isinstance(slot[0], ast.BinOp | ast.Assign | ast.IfExp)
+            if isinstance(node, ast.Name | ast.BinOp) and is_read and is_value:
+                new = ast.Call(ast.Name(name, ast.Load()), [node], [])
+                said = f"`{name}` is imported and never called: write `{ast.unparse(new)}`."
+                yield change_places(tree, LIKELY, node.lineno, said, [(*slot, new)])
 
 
 def _make_changed(function, change, number) -> Callable | None:

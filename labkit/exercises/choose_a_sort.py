@@ -71,6 +71,7 @@ def times_ns(
     key_bytes=BYTES,
     extra_level=False,
     takes_pairs_once=False,
+    leaves_out_keys=False,
 ):
     """Return the time of each sort for which the memory is enough."""
     pairs = numbers * (numbers - 1) // 2 if takes_pairs_once else numbers * numbers
@@ -80,7 +81,7 @@ def times_ns(
     if merge_bytes * numbers <= free_bytes:
         times["merge"] = costs.merge_ns * numbers * levels
     if key_bytes * keys <= free_bytes:
-        times["counting"] = costs.counting_ns * (numbers + keys)
+        times["counting"] = costs.counting_ns * (numbers + keys * (not leaves_out_keys))
     return times
 
 
@@ -106,6 +107,11 @@ MISTAKES = (
         "a round too many were counted where the numbers are a power of two",
         lambda *call: find_fastest(*call, extra_level=True),
         "As many rounds are needed as lengths double from 1 until one reaches `numbers`: stop there.",
+    ),
+    (
+        "counting took no time for its keys",
+        lambda *call: find_fastest(*call, leaves_out_keys=True),
+        "Where you compute the time of counting, count the keys, too: it goes over all of them once.",
     ),
     ("a key took one byte", lambda *call: find_fastest(*call, key_bytes=1), "Counting needs 4 bytes for each key."),
 )

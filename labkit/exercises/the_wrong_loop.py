@@ -24,4 +24,5 @@ EXERCISE = Exercise(
         ((2, 3), (5, 7), (0,)),  # sums of no products
     ),
     machine="cpu",
+    finds_fault=True,
 )

@@ -96,6 +96,11 @@ def make_launch(rng, rows, columns, blocks):
                 change_dx(count=1),
                 "Divide both sums by the number of columns.",
             ),
+            Mistake(
+                "g were weighted in dweight",
+                lambda: {6: expect_sums(g * weight.astype(float) * normalised)},
+                "Add up g itself times n, without the weight: h is for dx alone.",
+            ),
             Mistake("g were weighted in dbias", lambda: {7: expect_sums(g * weight.astype(float))}, "Add up g itself."),
             Mistake(
                 "only the last row of each block were added up",

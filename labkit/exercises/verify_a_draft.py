@@ -9,6 +9,10 @@ from labkit.exercises.problems import EPS, MIN_NORMAL, last_block_size, random_m
 from labkit.ladder import Expected
 
 KEYS = 32  # per part, one per lane
+FINITE = (
+    -2e38,
+    1.9e38,
+)  # in place of a log-sum-exp of -inf: the middle of what scores of unseen keys are set to, and how far
 
 
 def make_launch(rng, keys, queries):
@@ -32,6 +36,7 @@ def make_launch(rng, keys, queries):
     part_max = np.where(has_keys, scores.max(2), 0)
     row_sum = np.exp(lse - part_max)
     O_error = P_error @ np.abs(values) + MIN_NORMAL
+    right, alike = (P @ values, O_error), np.broadcast_to(EPS * 64, (parts, 1, HEAD_DIM))
 
     def expect_lse(value):
         return {4: Expected(np.where(has_keys, value, -np.inf), lse_error)}
@@ -81,6 +86,15 @@ def make_launch(rng, keys, queries):
                 "the maximum were left out of the log-sum-exp",
                 lambda: expect_lse(lse - part_max),
                 "Add the part's maximum to the logarithm of the sum.",
+            ),
+            Mistake(
+                "a query that sees no key of a part weighed all of its keys alike",
+                lambda: {
+                    3: Expected(*np.where(has_keys[:, :, None], right, (values.mean(1, keepdims=True), alike))),
+                    4: Expected(*np.where(has_keys, (lse, lse_error), np.array(FINITE)[:, None, None])),
+                },
+                "There its scores and their maximum are one finite number, and exp(0) is 1. Give unseen keys -inf, and "
+                "where the maximum is -inf, store O = 0 and a log-sum-exp of -inf.",
             ),
         ),
         duties=(Duty(ACTIVE_THREADS, last_block_size(keys, KEYS), "one thread per key"),),

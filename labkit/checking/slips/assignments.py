@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from labkit.checking.slips.change import LAST, LIKELY, POSSIBLE, SIMPLE, UNLIKELY, exchanges, parse_expression, quote
 from labkit.checking.slips.names import Names, is_start, pairs_of
 
-LEAST = "np.float32(-3e38)"  # where a maximum begins
+LEAST, MOST = "np.float32(-3e38)", "np.float32(np.inf)"  # where a maximum begins, and a minimum
 
 
 def fix_statement(node: ast.stmt, names: Names) -> Iterator[tuple[int, str, ast.stmt]]:
@@ -69,9 +69,13 @@ def _fix_value(node, names):
     if isinstance(node, ast.Assign) and isinstance(value, ast.Subscript):
         new = _with_value(node, parse_expression(f"abs({ast.unparse(value)})"))
         yield LAST, f"{quote(value)} can be negative: write {quote(new)}.", new
-    if isinstance(node, ast.AugAssign) and not isinstance(value, ast.Name):
+    if isinstance(node, ast.AugAssign):
         new = _with_value(node, ast.BinOp(value, ast.Mult(), value))
-        yield LAST, f"{quote(value)} is not squared: write {quote(new)}.", new
+        yield (
+            POSSIBLE if isinstance(value, ast.Name) else LAST,
+            f"{quote(value)} is not squared: write {quote(new)}.",
+            new,
+        )
 
 
 def _guard_line(node, names):
@@ -80,6 +84,8 @@ def _guard_line(node, names):
         text = ast.unparse(test.test)
         new = ast.If(test.test, [node], [])
         yield UNLIKELY, f"this line is to be done only if `{text}`.", new
+        new = ast.If(ast.UnaryOp(ast.Not(), test.test), [node], [])
+        yield UNLIKELY, f"this line is to be done only where `{text}` does not hold.", new
     divisors = [each.right for each in ast.walk(node) if isinstance(each, ast.BinOp) and isinstance(each.op, ast.Div)]
     for name in dict.fromkeys(each.id for each in divisors if isinstance(each, ast.Name)):
         new = ast.If(parse_expression(f"{name} > np.float32(0)"), [node], [])
@@ -115,6 +121,12 @@ def _fix_start(node, names):
         others = {"np.float32(0)": "0", "np.float32(1)": "1"}
         if target.id in names.maxima:
             others = {LEAST: "a number below all values", **others}
+        if target.id in names.minima:
+            others = {MOST: "a number above all values", **others}
+        if target.id in names.before and is_start(value):
+            text = names.before[target.id]
+            said = f"the new maximum `{target.id}` begins at {quote(value)} each time and forgets the one so far: "
+            yield LIKELY, f"{said}begin at `{text}`.", _replace(node, value, parse_expression(text))
         for text, words in others.items():
             if text == ast.unparse(value):
                 continue
@@ -122,15 +134,23 @@ def _fix_start(node, names):
             if text == LEAST and "inf" not in ast.unparse(value):
                 said = f"the maximum `{target.id}` begins at {quote(value)}, above values that it should find: "
                 said += f"begin at `{text}`."
+            if text == MOST:
+                said = f"the minimum `{target.id}` begins at {quote(value)}, below values that it should find: "
+                said += f"begin at `{text}`."
             if text == LEAST and "inf" in ast.unparse(value):
                 said = f"-inf - -inf is NaN, so `{target.id}` must begin at a finite number: write `{text}`."
             if is_first:
                 said = f"`{target.id}` begins at {quote(value)}, which may be -inf or none of those that count: "
                 said += f"begin at `{text}`."
-            yield POSSIBLE, said, _replace(node, value, parse_expression(text))
+            for other in (target, None) if len(node.targets) > 1 else (None,):
+                yield POSSIBLE, said, _replace(node, value, parse_expression(text), other)
 
 
-def _replace(node, old, new):
+def _replace(node, old, new, alone=None):
+    """Put a new value in the place of an old one; only for one of the targets that are set alike, if that is given."""
+    if alone is not None:
+        values = [new if each is alone else node.value for each in node.targets]
+        return ast.Assign([ast.Tuple(node.targets, ast.Store())], ast.Tuple(values, ast.Load()))
     if node.value is old:
         return ast.Assign(node.targets, new)
     elements = [new if each is old else each for each in node.value.elts]

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-HINTED, LIKELY, POSSIBLE, UNLIKELY, LAST = range(-1, 4)  # ranks; hinted at by what other lines do
+HINTED, LIKELY, POSSIBLE, UNLIKELY, LAST, CHANCE = range(-1, 5)  # ranks; hinted at by what other lines do
 BARRIER, FENCE = "cuda.syncthreads()", "cuda.threadfence()"
 MOST_CHARACTERS = 70  # of code that is quoted
 SIMPLE = ast.Assign | ast.AugAssign | ast.Expr

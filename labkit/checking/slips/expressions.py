@@ -8,6 +8,7 @@ from labkit.checking.mutants import put, slots
 from labkit.checking.slips.assignments import fix_statement
 from labkit.checking.slips.change import (
     BARRIER,
+    CHANCE,
     FENCE,
     LAST,
     LIKELY,
@@ -24,6 +25,7 @@ from labkit.checking.slips.names import Names
 WARP = 32
 _AXES = {"x": "y", "y": "x"}
 _SWAPPED_CALLS = {"min": "max", "max": "min", "exp": "exp2", "exp2": "exp", "log": "log2", "log2": "log"}
+_REVERSED = {ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE}
 _COMPARISONS = {
     ast.Lt: (ast.LtE, "leaves out the case that both are equal"),
     ast.LtE: (ast.Lt, "also holds if both are equal"),
@@ -98,6 +100,8 @@ def _fix_expression(node: ast.expr, parent: ast.AST, names: Names) -> Iterator[t
             new = ast.Compare(left, [other()], right)
             yield LIKELY, f"{quote(node)} {why}: write {quote(new)}.", new
             is_more = isinstance(sign, ast.GtE | ast.Gt)
+            new = ast.Compare(left, [_REVERSED[type(sign)]()], right)
+            yield LIKELY, f"{quote(node)} is the wrong way round: write {quote(new)}.", new
             for bound in (ast.Sub, ast.Add) if isinstance(right[0], ast.Name | ast.BinOp) else ():
                 new = ast.Compare(left, [sign], [ast.BinOp(right[0], bound(), ast.Constant(1))])
                 which = "holds one too late" if is_more is (bound is ast.Sub) else "holds one too early"
@@ -129,8 +133,11 @@ def _fix_expression(node: ast.expr, parent: ast.AST, names: Names) -> Iterator[t
                 yield rank, f"`{other}` is never used, and is needed here in place of `{name}`.", new
             for other in names.like(name):
                 new = ast.Name(other, ast.Load())
-                rank = LIKELY if {name, other} in names.begun_alike else UNLIKELY
-                yield rank, f"`{name}` is not the one that is needed here: write `{other}`.", new
+                rank = LIKELY if {name, other} in (*names.begun_alike, *names.copied) else UNLIKELY
+                said = f"`{name}` is not the one that is needed here: write `{other}`."
+                if {name, other} in names.copied:
+                    said = f"`{name}` and `{other}` are the same only at first, and here it must be `{other}`."
+                yield rank, said, new
         case ast.IfExp(test, one, other):
             new = ast.IfExp(test, other, one)
             yield UNLIKELY, f"the two values are exchanged: write {quote(new)}.", new
@@ -139,7 +146,7 @@ def _fix_expression(node: ast.expr, parent: ast.AST, names: Names) -> Iterator[t
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
         yield from _guard_load(node)
     if isinstance(node, ast.Name | ast.BinOp | ast.Subscript) and not isinstance(parent, ast.Subscript | ast.Attribute):
-        yield from _add_name(node, names)
+        yield from _add_name(node, names, _is_output(parent, names))
     if isinstance(node, ast.Name | ast.BinOp) and isinstance(parent, ast.Subscript | ast.Tuple | ast.Compare):
         for other in names.indices:
             if other not in ast.unparse(node) and ast.unparse(node) not in names.arrays:
@@ -151,6 +158,12 @@ def _fix_expression(node: ast.expr, parent: ast.AST, names: Names) -> Iterator[t
         for sign, word in ((ast.Add, "small"), (ast.Sub, "large")):
             new = ast.BinOp(node, sign(), ast.Constant(1))
             yield LAST, f"{quote(node)} is one too {word} here: write {quote(new)}.", new
+
+
+def _is_output(statement, names):
+    """Tell whether a statement stores to an array that the function is given."""
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    return isinstance(target, ast.Subscript) and ast.unparse(target.value) in names.parameters
 
 
 def _guard_load(node):
@@ -169,13 +182,13 @@ def _guard_load(node):
         yield POSSIBLE, f"{quote(node)} can be outside; take `np.float32(0)` unless `{where}`.", new
 
 
-def _add_name(node, names):
+def _add_name(node, names, is_stored):
     """Use a name that is set and not used."""
     for name in names.unused:
         for sign in (ast.Mult(), ast.Mod(), ast.Add(), ast.Sub(), ast.Div()):
             new = ast.BinOp(node, sign, ast.Name(name, ast.Load()))
             yield (
-                LAST if isinstance(sign, ast.Div) else POSSIBLE,
+                LAST if isinstance(sign, ast.Div) else LIKELY if is_stored else POSSIBLE,
                 f"`{name}` is never used, and is missing here: write {quote(new)}.",
                 new,
             )
@@ -355,10 +368,14 @@ def _fix_index(node, names):
 
 def _fix_number(node, value, rank):
     near = [(value + 1, "one too small"), (value - 1, "one too large")]
-    near += [(2 * value, "half of what it should be"), (value // 2, "twice what it should be")] if value > 1 else []
-    for other, why in near:
+    far = [(2 * value, "half of what it should be"), (value // 2, "twice what it should be")] if value > 1 else []
+    for other, why in near + far:
         if other >= 0:
-            yield rank, f"`{value}` is {why}: write `{other}`.", ast.Constant(other)
+            yield (
+                (CHANCE if (other, why) in far and rank > LIKELY else rank),
+                f"`{value}` is {why}: write `{other}`.",
+                ast.Constant(other),
+            )
 
 
 def _exchange_names(node, parent) -> Iterator[tuple[int, str]]:

@@ -4,7 +4,7 @@ import ast
 from itertools import permutations
 
 from labkit.checking.mutants import slots
-from labkit.checking.slips.change import LIKELY, POSSIBLE, text_of
+from labkit.checking.slips.change import HINTED, LIKELY, POSSIBLE, text_of
 from labkit.checking.slips.several import assignments, change, expression, name_pairs, names_of
 
 _ORDERS = ast.Lt | ast.LtE | ast.Gt | ast.GtE
@@ -41,7 +41,7 @@ def _lengths_read_together(function):
             continue
         found = [(name, text_of(value)) for name, value in name_pairs(line) if ".shape[" in text_of(value)]
         arrays = {text.partition(".")[0] for _, text in found}
-        yield LIKELY if len(found) == len(arrays) == 2 else POSSIBLE, [name for name, _ in found]
+        yield HINTED if len(found) == len(arrays) == 2 else POSSIBLE, [name for name, _ in found]
 
 
 def _places(function):

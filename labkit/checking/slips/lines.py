@@ -50,7 +50,10 @@ def _exchange(function, body, place):
     else:
         name = min(_sets(other) & _gets(one))
         said = f"this line reads `{name}` before line {other.lineno} has set it: write it after that line."
-    yield Change(LIKELY if _is_barrier(one) or isinstance(other, SIMPLE) else UNLIKELY, one.lineno, said, text)
+    is_short = isinstance(other, SIMPLE) or (
+        isinstance(other, ast.If) and all(isinstance(n, SIMPLE) for n in other.body)
+    )
+    yield Change(LIKELY if _is_barrier(one) or is_short else UNLIKELY, one.lineno, said, text)
 
 
 def _sets(node) -> set[str]:
@@ -123,6 +126,10 @@ def _leave_out(function, body, place):
     body[place] = ast.Pass()
     text = text_of(function)
     if isinstance(node, ast.If) and not node.orelse:
+        if isinstance(node.body[-1], ast.Continue | ast.Return):
+            word = quote(node.body[-1])
+            said = f"what comes after this {word} has to be done there, too: delete the `if` together with its {word}."
+            yield Change(LIKELY, node.lineno, said, text)
         body[place : place + 1] = node.body
         unguarded = text_of(function)
         body[place : place + len(node.body)] = [node]

@@ -10,14 +10,15 @@ class Names:
     def __init__(self, function: ast.FunctionDef, constants: Collection[str]):
         nodes = list(ast.walk(function))
         loaded = [node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
-        parameters = [argument.arg for argument in function.args.args]
+        self.parameters = parameters = [argument.arg for argument in function.args.args]
         subscripts = [node for node in nodes if isinstance(node, ast.Subscript)]
         self.arrays = {node.value.id: _rank_of(node) for node in subscripts if isinstance(node.value, ast.Name)}
         self.constants = [name for name in dict.fromkeys(loaded) if name in constants]
         stored = [node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
         self.unused = [name for name in dict.fromkeys(parameters + stored) if name not in loaded and name != "_"]
         self.scalars = [name for name in parameters if name not in self.arrays and name in loaded]
-        self.maxima = _find_maxima(nodes)
+        self.before = _find_before(nodes)
+        self.maxima, self.minima = _find_maxima(nodes), _find_minima(nodes)
         self.factors = [name for name in _assigned(nodes, _is_factor) if name in loaded] + _find_moves(nodes)
         self.sums = _assigned(nodes, is_start)
         choices = [node for node in nodes if isinstance(node, ast.If | ast.IfExp)]
@@ -26,7 +27,8 @@ class Names:
         self.indices = [name for name in dict.fromkeys(loaded) if name in _find_indices(nodes)]
         chained = [node.targets for node in nodes if isinstance(node, ast.Assign) and len(node.targets) == 2]
         self.begun_alike = [{each.id for each in group if isinstance(each, ast.Name)} for group in chained]
-        self.groups = [*_bound_together(nodes), sizes, self.sums, self.indices]
+        self.copied = _find_copies(nodes)
+        self.groups = [*_bound_together(nodes), *map(list, self.copied), sizes, self.sums, self.indices]
         self.groups += [[name for name, rank in self.arrays.items() if rank == each] for each in (1, 2, 3, 4)]
         loops = [(node.target, node.iter) for node in nodes if isinstance(node, ast.For)]
         stepped = [target for target, of in loops if isinstance(of, ast.Call) and len(of.args) == 3]
@@ -70,6 +72,12 @@ def _bound_together(nodes) -> list[list[str]]:
     groups = [target.elts for target in targets if isinstance(target, ast.Tuple)]
     groups += [node.targets for node in nodes if isinstance(node, ast.Assign) and len(node.targets) > 1]
     return [[each.id for each in group if isinstance(each, ast.Name)] for group in groups]
+
+
+def _find_copies(nodes) -> list[set[str]]:
+    """Return each two names of which one is set to the other: what each lane has, and what all have."""
+    pairs = [pair for node in nodes if isinstance(node, ast.Assign) for pair in pairs_of(node)]
+    return [{t.id, v.id} for t, v in pairs if isinstance(t, ast.Name) and isinstance(v, ast.Name)]
 
 
 def _find_moves(nodes) -> list[str]:
@@ -122,3 +130,27 @@ def _find_maxima(nodes) -> set[str]:
         arg for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func) == "max" for arg in node.args
     ]
     return {side.id for side in sides if isinstance(side, ast.Name)}
+
+
+def _find_before(nodes) -> dict[str, str]:
+    """Return the maximum so far by the new one, of each weight `exp(old - new)`."""
+    found = {}
+    for node in nodes:
+        match node:
+            case ast.Call(_, [ast.BinOp(ast.Name(old), ast.Sub(), ast.Name(new))]) if _is_factor(node):
+                found[new] = old
+    return found
+
+
+def _find_minima(nodes) -> set[str]:
+    """Return the names that hold a minimum: set where something is below them, or to what `min` returns."""
+    found = set()
+    for node in nodes:
+        match node:
+            case ast.If(ast.Compare(_, [ast.Lt() | ast.LtE()], [ast.Name(name)])):
+                found.add(name)
+            case ast.If(ast.Compare(ast.Name(name), [ast.Gt() | ast.GtE()], _)):
+                found.add(name)
+            case ast.Assign([ast.Name(name)], ast.Call(ast.Name("min"))):
+                found.add(name)
+    return found

@@ -18,6 +18,7 @@ def change_places(function):
     yield from _exchange_bounds(function)
     yield from _keep_test(function)
     yield from _exchange_numbers(function)
+    yield from _flatten_otherwise(function)
 
 
 def _terms(node):
@@ -118,6 +119,7 @@ def _guard_what_is_accessed(function):
                 written = text_of(test)
             said = f"this tests {quote(side[3])}, but {quote(access)} has the index `{text}`: write `{written}`."
             yield change(function, HINTED, test.lineno, said, new)
+            yield _access_what_is_tested(function, choice, side[3], text, access)
         both = _in_order(pairs)
         if len(both) == 2:
             new = [(*side, index) for _, side, _, index, _ in both]
@@ -126,6 +128,18 @@ def _guard_what_is_accessed(function):
             tested = " and ".join(quote(side[3]) for _, side, *_ in both)
             said = f"this tests {tested}, which are not the indices of {quote(both[0][4])}: write {written}."
             yield change(function, HINTED, choice.lineno, said, new)
+
+
+def _access_what_is_tested(function, choice, side, text, access):
+    """Access the index that the guard tests, wherever the lines behind it have another."""
+    body = choice.body if isinstance(choice.body, list) else [choice.body]
+    inside = {n for part in body for n in ast.walk(part) if isinstance(n, ast.Subscript)}
+    found = [slot for slot in slots(function) if slot[3] in inside]
+    indices = [slot for *_, each in found for slot in slots_within(each, each.slice) if text_of(slot[3]) == text]
+    unique = {id(slot[3]): slot for slot in indices}
+    said = f"line {choice.lineno} tests {quote(side)}, but {quote(access)} has the index `{text}`: "
+    said += f"write {quote(side)} for `{text}` here."
+    return change(function, LIKELY, access.lineno, said, [(*slot, side) for slot in unique.values()])
 
 
 def _sides(test):
@@ -211,3 +225,19 @@ def _exchange_numbers(function):
         where = f"lines {lines[0]} to {lines[-1]}" if len(lines) > 1 else "this line"
         said = f"`{hex(one)}` and `{hex(other)}` are exchanged in {where}: write each in the place of the other."
         yield change(function, LIKELY, lines[0], said, places)
+
+
+def _flatten_otherwise(function):
+    """Count two indices of one number the other way: the one that counted by steps counts by 1."""
+    factors = {factor: None for *_, factor in _spreads(function)}
+    for slot, terms, one, _, name, factor in list(_spreads(function)):
+        if slot[1] != "slice" or len(terms) != 2:
+            continue
+        for other in factors:
+            new = ast.parse(f"{other} * {one.id} + {name}", mode="eval").body
+            said = (
+                f"{quote(slot[3])} counts by 1 in `{one.id}` and by `{factor}` in `{name}`, and the elements lie the "
+            )
+            said += f"other way: write {quote(new)}."
+            if other not in (one.id, name):
+                yield change(function, POSSIBLE, slot[3].lineno, said, [(*slot, new)])

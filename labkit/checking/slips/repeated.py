@@ -6,10 +6,15 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from labkit.checking.mutants import slots
+from labkit.checking.slips.bits import change_bits
 from labkit.checking.slips.brackets import change_brackets
 from labkit.checking.slips.change import LIKELY, MOST_CHARACTERS, POSSIBLE, UNLIKELY, Change, text_of
+from labkit.checking.slips.earlier import change_times
+from labkit.checking.slips.grid import take_other_block
 from labkit.checking.slips.lengths import add_difference
+from labkit.checking.slips.missing import add_missing
 from labkit.checking.slips.places import change_places
+from labkit.checking.slips.scales import scale_names
 from labkit.checking.slips.several import assignments, change, changed, expression, name_pairs, names_of
 from labkit.checking.slips.starts import change_starts
 from labkit.checking.slips.together import change_signals
@@ -29,6 +34,10 @@ def list_repeated_changes(function: ast.FunctionDef, constants: Collection[str] 
     yield from change_starts(function)
     yield from change_places(function)
     yield from change_brackets(function)
+    yield from change_times(function)
+    yield from add_missing(function, constants)
+    yield from take_other_block(function)
+    yield from change_bits(function)
     yield from _exchange_quotients(function)
     yield from _test_remainders(function)
     yield from _compare_otherwise(function)
@@ -36,6 +45,7 @@ def list_repeated_changes(function: ast.FunctionDef, constants: Collection[str] 
     yield from _turn_one_of_two(function)
     yield from _keep_apart(function, sizes)
     yield from _write_float32(function)
+    yield from scale_names(function, sizes)
     yield from _turn_signs(function)
     for statement in [node for node in ast.walk(function) if isinstance(node, _STATEMENTS)]:
         yield from _add_unused(function, statement)
@@ -106,17 +116,37 @@ def _rename(function, statement, sizes):
     groups = [[n.id for n in target.elts if isinstance(n, ast.Name)] for target in assigned if _is_tuple(target)]
     groups.append(sizes)
     found = _loads(statement)
+    of_value = {n for n in ast.walk(statement.value) if isinstance(n, ast.Name)}
+    groups_of_places = []
     for name in dict.fromkeys(slot[3].id for slot in found):
         places = [slot for slot in found if slot[3].id == name]
-        others = {other for group in groups if name in group for other in group if other != name}
+        groups_of_places.append((name, places))
+        inner = [slot for slot in places if slot[3] in of_value]
+        groups_of_places += [(name, inner)] if len(inner) < len(places) else []
+    for name, places in groups_of_places:
+        others = {other: "" for group in groups if name in group for other in group if other != name}
+        others |= _derived(function, name, statement.lineno)
         for other in sorted(others) if len(places) > 1 else ():
             new = [(*slot, ast.Name(other, ast.Load())) for slot in places]
             with changed(new):
                 line = text_of(statement)
-            said = f"`{name}` is not the one that is needed in this line: write `{other}`"
+            said = f"`{name}` is not the one that is needed in this line{others[other]}: write `{other}`"
             said += f", `{line}`." if len(line) <= MOST_CHARACTERS else "."
             divides = [slot for slot in places if isinstance(getattr(slot[0], "op", None), ast.FloorDiv | ast.Mod)]
             yield change(function, LIKELY if divides == places else POSSIBLE, statement.lineno, said, new)
+
+
+def _derived(function, name, line):
+    """Return the names that an earlier line makes of one, and those of which it is made, with a clause on that line."""
+    found = {}
+    for each in assignments(function):
+        for other, value in name_pairs(each) if each.lineno < line else ():
+            used = {n.id for _, _, _, n in _loads(ast.Expr(value))} - {other}
+            if name in used:
+                found[other] = f", but what line {each.lineno} makes of it"
+            if other == name:
+                found |= dict.fromkeys(used, f", but a part of it, see line {each.lineno}")
+    return found
 
 
 def _is_tuple(node):
@@ -173,7 +203,8 @@ def _move_factors(function):
 
 
 def _exchange_quotients(function):
-    """Exchange the quotient and the remainder of two numbers in a line."""
+    """Exchange the quotient and the remainder of two numbers, in a line and in two that follow each other."""
+    yield from _exchange_operations(function)
     for statement in [node for node in ast.walk(function) if isinstance(node, _STATEMENTS)]:
         found = [slot for slot in slots(statement) if isinstance(slot[3], ast.BinOp)]
         quotients = [slot for slot in found if isinstance(slot[3].op, ast.FloorDiv)]
@@ -186,6 +217,23 @@ def _exchange_quotients(function):
                     said = f"`{text_of(one[3])}` and `{text_of(other[3])}` are exchanged in this line: "
                     said += "write each in the place of the other."
                     yield change(function, LIKELY, statement.lineno, said, [(*one, other[3]), (*other, one[3])])
+
+
+def _exchange_operations(function):
+    """Exchange `//` and `%` of a line and the next one, by one number."""
+    kinds, signs = {ast.FloorDiv: ast.Mod, ast.Mod: ast.FloorDiv}, {ast.FloorDiv: "//", ast.Mod: "%"}
+    operations: list[tuple[int, Any, str]] = []
+    for node in ast.walk(function):
+        match node:
+            case ast.Assign(_, ast.BinOp(_, sign, right) as one) | (ast.AugAssign(_, sign, right) as one):
+                operations += [(one.lineno, one, text_of(right))] if type(sign) in kinds else []
+    for line, one, by in operations:
+        for next_line, other, next_by in operations:
+            if next_line == line + 1 and by == next_by and type(one.op) is not type(other.op):
+                places = [(each, "op", None, each.op, kinds[type(each.op)]()) for each in (one, other)]
+                said = f"`{signs[type(one.op)]}` here and `{signs[type(other.op)]}` in line {next_line} are exchanged: "
+                said += "`//` leaves out the last digit, and `%` takes it alone."
+                yield change(function, LIKELY, line, said, places)
 
 
 def _test_remainders(function):

@@ -1,10 +1,11 @@
 """Changes of what threads decide together: who comes to a barrier, who arrives, for which phase they wait."""
 
 import ast
+import re
 from typing import Any
 
 from labkit.checking.mutants import slots
-from labkit.checking.slips.change import HINTED, LIKELY, text_of
+from labkit.checking.slips.change import BARRIER, HINTED, LIKELY, Change, text_of
 from labkit.checking.slips.several import (
     assignments,
     change,
@@ -23,6 +24,7 @@ def change_signals(function):
     yield from _decide_alike(function)
     yield from _arrive_once(function)
     yield from _wait_for_other_phase(function)
+    yield from _copy_after_barrier(function)
 
 
 def _of_a_thread(function):
@@ -85,6 +87,47 @@ def _wait_for_other_phase(function):
                 other = ast.BinOp(ast.Constant(1), ast.Sub(), node)
                 if isinstance(node, ast.Constant) and node.value in (0, 1):
                     other = ast.Constant(1 - node.value)
+                if text_of(node).endswith(" + 1) % 2"):
+                    other = expression(text_of(node).removesuffix(" + 1) % 2").removeprefix("(") + " % 2")
+                    said = "in the first round a wait for parity 1 goes on at once, before anything has come: "
+                    said += f"write `{text_of(other)}` for `{text_of(node)}`."
+                    yield change(function, HINTED, node.lineno, said, [(*slot, other)])
+                    continue
                 said = "nobody begins: who acts first must not wait in the first round. A wait for parity 1 goes on at "
                 said += f"once while no phase is complete: write `{text_of(other)}` for `{text_of(node)}`."
                 yield change(function, HINTED, node.lineno, said, [(*slot, other)])
+
+
+def _copy_after_barrier(function):
+    """Begin the copies of a loop after its barrier, which waits for those who read what the copies overwrite."""
+    for loop in [node for node in ast.walk(function) if isinstance(node, ast.For | ast.While)]:
+        barriers = [i for i, node in enumerate(loop.body) if text_of(node) == BARRIER]
+        first = loop.body[: barriers[0]] if barriers else []
+        waits = [text_of(n) for node in first for n in ast.walk(node) if _is_wait(n)]
+        if not waits:
+            continue
+        copies = [ast.parse(text_of(node)).body[0] for node in first if not _is_wait(node)]
+        copies = [ast.fix_missing_locations(_WithoutWaits().visit(node)) for node in copies]
+        fewer = [int(number) - 1 for number in re.findall(r"\d+", " ".join(waits)) if int(number)]
+        begin = next((node.lineno for node in first if not _is_wait(node)), loop.lineno)
+        barrier = loop.body[barriers[0]]
+        for number in dict.fromkeys(fewer or [0]):
+            wait = f"ptx.cp_async_wait({number})"
+            new = [ast.parse(wait).body[0], barrier, *copies, *loop.body[barriers[0] + 1 :]]
+            said = "copies that begin here overwrite what slow threads still read in the iteration before: first "
+            said += f"`{wait}` and the barrier of line {barrier.lineno}, and then begin them."
+            old, loop.body = loop.body, new
+            text = text_of(function)
+            loop.body = old
+            yield Change(HINTED, begin, said, text)
+
+
+def _is_wait(node):
+    return isinstance(node, ast.Expr) and text_of(node).startswith("ptx.cp_async_wait(")
+
+
+class _WithoutWaits(ast.NodeTransformer):
+    """Takes out the lines that wait for copies."""
+
+    def visit_Expr(self, node):
+        return None if _is_wait(node) else node

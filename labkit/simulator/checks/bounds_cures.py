@@ -45,7 +45,8 @@ def cure_outside(launch, site, array, shape, axis, position, index, lanes) -> st
     written = ast.unparse(indices[axis])
     is_above = position[axis] >= 0 and ("negative-index", site.line, site.column) not in launch.log.found
     guard = f"`if {written} < {limit}:`" if is_above else f"`if 0 <= {written} < {limit}:`"
-    if other := _guard_of_another(launch, site, indices, axis):
+    other = _guard_of_another(launch, site, indices, axis)
+    if other and not (array.space == "shared" and ".shape" in other.text):  # which is about another array
         which = f"The guard in line {other.line}, `{other.text}`, tests another index than `{written}`"
         return f"{which}: write `{guard[4:-2]}`."
     if len(shape) == 2 and site.elements == 1 and _fits_swapped(shape, index, lanes):
@@ -56,6 +57,8 @@ def cure_outside(launch, site, array, shape, axis, position, index, lanes) -> st
         )
     splits = splits_of(scope_at(launch, site.line).tree, indices[axis], site.line)
     if array.space == "shared":
+        if position[axis] >= 0 and (own := _cure_of_long_loop(launch, site, indices[axis], limit)):
+            return own
         larger = f"ake {array.name} as large as the block needs, or guard the access, for instance {guard}."
         return f"{_ask_for_splits(splits)} If so, m{larger}" if splits else f"M{larger}"
     own = _cure_of_loop_or_guard(launch, site, indices[axis], limit, shape[axis]) if position[axis] >= 0 else ""
@@ -92,6 +95,16 @@ def _ask_for_splits(splits):
     """Ask whether the lines are right that make an index from parts of numbers."""
     lines = " and ".join(f"`{split.text}` (line {split.line})" for split in splits)
     return f"{'Is' if len(splits) == 1 else 'Are'} {lines} right?"
+
+
+def _cure_of_long_loop(launch, site, index, limit):
+    """Return the fix of a loop over a tile whose end is no number of the code; "" if there is none."""
+    scope = scope_at(launch, site.line)
+    text, constant = split_constant(index)
+    loop = enclosing_loop(scope.tree, site.line, text)
+    if loop is None or constant or scope.value(loop.iter.args[-1]) is not None or len(loop.iter.args) > 2:
+        return ""
+    return f"The loop in line {loop.lineno} goes too far, `{ast.unparse(loop.iter)}`: end it at `{limit}`."
 
 
 def _cure_of_loop_or_guard(launch, site, index, limit, length):

@@ -1,6 +1,7 @@
 """Suggested fixes for a read of an element that nothing has written: where to set it."""
 
 import ast
+from math import prod
 
 from labkit.rebinding import names_in
 
@@ -30,6 +31,15 @@ def cure_unwritten(launch, site, array) -> str:
             f"The threads that return in line {leaving} store nothing in line {min(stores)}: let all threads stay, and "
             "guard only accesses that are outside an array."
         )
+    threads, elements = prod(launch.block), prod(array.shape)
+    if (
+        stores
+        and threads * len(stores) < elements
+        and not any(_is_in_loop(launch.source.tree, line) for line in stores)
+    ):
+        has = f"{array.name} has {elements:,} for {threads:,} threads"
+        said = f"Line {min(stores)} stores one element per thread, and {has}: "
+        return f"{said}let each thread store several, in a loop whose step is the number of threads."
     guarded = [(line, test) for line in stores if (test := _guard_of(launch.source.tree, line))]
     if guarded:
         line, test = guarded[0]
@@ -57,6 +67,11 @@ def _guard_of(kernel, line):
     branches = [node for node in ast.walk(kernel) if isinstance(node, ast.If) and not node.orelse]
     around = [node for node in branches if node.body[0].lineno <= line <= node.body[-1].end_lineno]
     return ast.unparse(max(around, key=lambda node: node.lineno).test) if around else ""
+
+
+def _is_in_loop(kernel, line):
+    loops = [node for node in ast.walk(kernel) if isinstance(node, ast.For | ast.While)]
+    return any(node.body[0].lineno <= line <= (node.end_lineno or node.lineno) for node in loops)
 
 
 def _names_thread(launch, site):

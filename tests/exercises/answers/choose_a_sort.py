@@ -28,7 +28,12 @@ VARIANTS = (
         mistake="a round too many were counted where the numbers are a power of two",
     ),
     Answer("as many rounds as numbers", "result", (("numbers * rounds", "numbers * numbers"),)),
-    Answer("counting without its keys", "result", (("(numbers + keys)", "numbers"),)),
+    Answer(
+        "counting without its keys",
+        "result",
+        (("(numbers + keys)", "numbers"),),
+        mistake="counting took no time for its keys",
+    ),
     Answer("counting wherever merging fits", "result", (("if 4 * keys <=", "if 4 * numbers <="),)),
     Answer("merging wherever counting fits", "result", (("if 4 * numbers <=", "if 4 * keys <="),)),
     Answer(

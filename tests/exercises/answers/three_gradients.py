@@ -77,6 +77,12 @@ VARIANTS = (
         mistake="the sums over a row were taken, not the means",
     ),
     Answer(
+        "dweight with weights",
+        "result",
+        ((_OF_WEIGHT, "        of_weight += gradient * own_weight * n\n"),),
+        mistake="g were weighted in dweight",
+    ),
+    Answer(
         "dbias with weights",
         "result",
         ((_OF_BIAS, "        of_bias += gradient * own_weight\n"),),

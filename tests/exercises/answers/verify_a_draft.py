@@ -28,6 +28,12 @@ VARIANTS = (
     ),
     Answer("a weight of NaN that nothing takes", "solved", ((WEIGHT, "p = exp(score - part_max)"),)),
     Answer(
+        "a finite score of keys that are not seen",
+        "result",
+        (("score = np.float32(-np.inf)", "score = np.float32(-3e38)"),),
+        mistake="a query that sees no key of a part weighed all of its keys alike",
+    ),
+    Answer(
         "not divided",
         "result",
         ((STORED, "O[part, i, d] = o"),),

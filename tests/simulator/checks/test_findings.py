@@ -429,6 +429,22 @@ def test_reading_shared_memory_that_nothing_filled():
     assert finding.count == 24
 
 
+def test_a_tile_with_more_elements_than_threads_is_filled_in_a_loop():
+    kernel = kernel_in("""
+@cuda.jit
+def kernel(x, y):
+    s = cuda.shared.array(100, float32)
+    t = cuda.threadIdx.x
+    s[t] = x[t]
+    cuda.syncthreads()
+    y[t] = s[t + 36]
+""")
+    assert only(kernel, 1, 64, numbers(64), zeros(64)).message.endswith(
+        "Line 5 stores one element per thread, and s has 100 for 64 threads: let each thread store several, in a loop "
+        "whose step is the number of threads."
+    )
+
+
 def test_threads_that_return_before_they_fill_a_tile_are_to_stay():
     kernel = kernel_in("""
 @cuda.jit
