@@ -129,9 +129,10 @@ def _in_order(X, dtype):
 
 def _gradient_type(kind, x_shape, w_shape, options, dtype):
     """Return the type in which a gradient of these images and filters is computed: their own, or else float32."""
-    stride, padding, dilation, groups = (tuple(one) if isinstance(one, list) else one for one in options)
-    sizes = *x_shape, w_shape[0], *w_shape[2:], *stride, *padding, *dilation, groups
-    return dtype if dtype == torch.float32 or _has_kernels(kind, tuple(map(int, sizes)), dtype) else torch.float32
+    *steps, groups = options  # lists: stride, padding and dilation
+    sizes = *x_shape, w_shape[0], *w_shape[2:], *(size for one in steps for size in one), groups
+    has_kernels = dtype == torch.float32 or _has_kernels(kind, tuple(int(size) for size in sizes), dtype)
+    return dtype if has_kernels else torch.float32
 
 
 @lru_cache(1024)  # layers

@@ -38,17 +38,19 @@ def straddles_sectors(X) -> bool:
 def align_lines(X, role: str, workspace: Workspace, launch_list: list[Launch]):
     """Append the launch of a copy of X whose lines begin at multiples of 32 bytes to `launch_list`; return the copy."""
     lines = _as_lines(X)
+    assert lines is not None, "`straddles_sectors` is asked first"
     *outer, length = lines.shape
     per_sector = SECTOR_BYTES // X.dtype.itemsize
     buffer = workspace.array(f"aligned {role}", (*outer, -(-length // per_sector) * per_sector), X.dtype)
     target = as_strided(buffer, lines.shape, buffer.strides)
-    launch_list.append(make_vector_copy(*(with_two_batch_axes(as_batch(Y)) for Y in (lines, target))))
+    copy = make_vector_copy(*(with_two_batch_axes(as_batch(Y)) for Y in (lines, target)))
+    launch_list += [copy] if copy else []
     return target if lines is X else transpose(target)
 
 
 def _as_lines(X):
     """View X with its lines as rows; None if they are not whole pieces of 16 bytes."""
     for lines in (X, transpose(X)):
-        if has_aligned_rows(lines) and has_vector_rows(lines, lines.shape[-2:]):
+        if has_aligned_rows(lines) and has_vector_rows(lines, (lines.shape[-2], lines.shape[-1])):
             return lines
     return None

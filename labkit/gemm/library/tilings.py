@@ -101,7 +101,8 @@ def estimate_with_copies(tiling: Tiling, work: Work, sms: int, dram: float = H10
 
 def _copies(work) -> list[tuple[bool, bool]]:
     """Return which of the two operands may be copied: those whose lines straddle sectors."""
-    return list(product(*((False, True) if straddles else (False,) for straddles in work.straddling)))
+    choices_a, choices_b = ((False, True) if straddles else (False,) for straddles in work.straddling)
+    return list(product(choices_a, choices_b))
 
 
 def _cycles_with(copied, tiling, work, sms, dram) -> float:
