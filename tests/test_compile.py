@@ -92,7 +92,7 @@ def fits_an_sm(launch, report):
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.path)
-@pytest.mark.sample(12)
+@pytest.mark.sample(8)
 def test_a_kernel_assembles_without_spills_and_its_largest_block_fits_an_sm(step):
     for problem, format, launch in chosen(step):
         for target, report in reports(launch.kernel, types_of(launch), OLD_AND_NEW).items():
@@ -109,7 +109,7 @@ def test_a_kernel_assembles_without_spills_and_its_largest_block_fits_an_sm(step
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.path)
-@pytest.mark.sample(45)
+@pytest.mark.sample(30)
 def test_the_largest_blocks_of_a_step_are_stated(step):
     """Random problems make none that is larger, nor one that is larger than the bounds of its kernel."""
     for problem in step.largest:

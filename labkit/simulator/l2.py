@@ -32,7 +32,8 @@ class L2:
 
     def rows(self, count):
         """Return space for (clock, warp, sector, SM) of `count` requests; the next call returns the same space."""
-        self._buffer = _with_room(self._buffer, count)
+        if count > len(self._buffer):
+            self._buffer = _with_room(self._buffer, count)
         return self._buffer
 
     def send(self, rows, site, writes):

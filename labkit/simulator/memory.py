@@ -62,13 +62,11 @@ def _flatten(w, site, array, mask, index):
         mask = _keep_inside(w, site, array, mask, index, outside)
         if mask is False:
             return None, False
-    return _sum(terms, constant_part), mask
+    return (_sum(terms, constant_part) if terms else constant_part), mask
 
 
 def _sum(terms, constant_part):
     """Return the sum of the terms of an offset."""
-    if not terms:
-        return constant_part
     if len(terms) == 1:
         return terms[0] + constant_part if constant_part else terms[0]
     flat = terms[0] + terms[1]

@@ -102,7 +102,8 @@ class Chunk:
         """Count one iteration of a loop, or a call of a device function; stop a kernel that never ends."""
         self.trips += 1
         self.work += work
-        self.launch.end_checks_in_time()
+        if self.launch.pace.time_limit_s is not None:
+            self.launch.end_checks_in_time()
         if self._is_too_much(0):
             raise KernelError(
                 f"the kernel was stopped here after {self.trips:,} trips of its loops; make sure that each ends in "
@@ -389,8 +390,11 @@ class Chunk:
         if self.launch.sampled_lanes > limits.MAX_SAMPLED_LANES:
             return
         for slot, block, first, last in w.sampled:
-            lanes = slice(first, last) if mask is None else first + np.flatnonzero(mask[first:last])
-            threads, offsets = w.thread[lanes], flat[lanes]
+            if mask is None and last - first == w.lanes:
+                threads, offsets = w.thread, flat
+            else:
+                lanes = slice(first, last) if mask is None else first + np.flatnonzero(mask[first:last])
+                threads, offsets = w.thread[lanes], flat[lanes]
             if len(threads):
                 if array.space == "shared":
                     offsets = offsets - slot * array.elements

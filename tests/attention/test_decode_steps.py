@@ -49,6 +49,7 @@ def test_examples_are_right(step, format, problem):
     ran(step, problem, format)
 
 
+@pytest.mark.sample(1)
 def test_a_step_costs_what_its_docstring_says(step):
     batch, heads, kv_heads, keys = 2, 4, 2, 512
     traces = ran(step, Problem(batch, heads, 1, 128, keys, kv_heads)).traces

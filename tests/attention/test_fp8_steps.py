@@ -42,7 +42,7 @@ def is_right(step, before, after):
 
 @of_each_step
 @pytest.mark.parametrize("number", range(len(STEPS[0].examples)))
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_examples_are_right(step, number):
     problem = step.examples[number]
     trace, after = ran(step, problem)
@@ -190,7 +190,7 @@ def step_is_right(step, problem):
 
 
 @pytest.mark.parametrize(("step", "right", "wrong"), WRONG)
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_a_wrong_kernel_is_told(step, right, wrong):
     text = Path(step.module.__file__).read_text(encoding="utf-8")
     changed = right.sub(wrong, text) if isinstance(right, re.Pattern) else text.replace(right, wrong)

@@ -46,7 +46,7 @@ def judged(id, text, repairs=True):
     return judge(rules, kernel, seed=1, repairs=repairs)
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("id", "right", "wrong", "said"), SLIPS, ids=[f"{slip[0]}, {slip[2].strip()}" for slip in SLIPS]
 )
@@ -76,7 +76,7 @@ def test_nothing_is_searched_unless_a_learner_reads_the_verdict():
     assert ALONE not in judged("write-saxpy", text, repairs=False).message
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("id", sampled(exercise_ids(), 12))
 def test_the_code_that_an_exercise_gives_is_not_repaired(id):
     """Else its first check would tell the solution."""
@@ -108,7 +108,7 @@ REPEATED = [
 ]
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("id", "right", "wrong", "said"), REPEATED, ids=[f"{id} {wrong}" for id, _, wrong, _ in REPEATED]
 )
@@ -166,7 +166,7 @@ OTHERS = [
 ]
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("id", "slips", "said"), OTHERS, ids=[f"{id}, {said[:20]}" for id, _, said in OTHERS])
 def test_a_slip_in_what_lines_have_to_do_with_each_other_is_named(id, slips, said):
     text = cell(id)
@@ -311,7 +311,7 @@ FROM_OTHER_LINES = [
 ]
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("id", "right", "wrong", "said"), FROM_OTHER_LINES, ids=[id for id, *_ in FROM_OTHER_LINES])
 def test_a_slip_that_other_lines_hint_at_is_named(id, right, wrong, said):
     assert right in cell(id)
@@ -385,7 +385,7 @@ def test_a_step_that_grows_may_grow_faster():
     assert is_sure_to_end(old, new) and not is_sure_to_end(old, stopped)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("id", sampled(exercise_ids(), 6))
 def test_changes_of_any_code_are_made_and_taken_back(id):
     for function in [node for node in ast.parse(cell(id)).body if isinstance(node, ast.FunctionDef)]:

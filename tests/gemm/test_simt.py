@@ -45,7 +45,7 @@ CASES = [(block, "".join(order)) for block in BLOCKS for order in product("KN", 
 
 
 @pytest.mark.parametrize(("block", "order"), sampled(CASES, 8), ids=str)
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_each_kind_of_block_is_right_where_the_ring_wraps_and_tiles_are_cut_off(block, order):
     shape = block.rows + 4, block.cols + 8, (2 * block.stages + 1) * block.step + 5
     launch_list, C, expected, bound = made(block, shape, alpha=0.5, beta=-2.0, order=order)
@@ -56,7 +56,7 @@ def test_each_kind_of_block_is_right_where_the_ring_wraps_and_tiles_are_cut_off(
 
 @pytest.mark.parametrize("swapped", [False, True])
 @pytest.mark.parametrize(("parts", "factors"), [(3, (1.0, 0.0)), (20, (-0.5, 2.0))])
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_parts_of_k_are_added_in_a_fixed_order(parts, factors, swapped):
     block = next(block for block in BLOCKS if block.rows == 16)
     results = []
@@ -78,7 +78,7 @@ def test_lines_that_a_32_bit_index_does_not_reach_are_counted_in_64_bits():
 
 
 @pytest.mark.parametrize("block", [block for block in BLOCKS if block.slices == 1 and block.rows >= 64], ids=str)
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_the_kernel_costs_what_its_docstring_says(block):
     M, N, K = 2 * block.rows, block.cols, 4 * block.step
     (one,), *_ = made(block, (M, N, K))
@@ -119,7 +119,7 @@ def test_a_tiling_that_is_none_is_refused():
 
 @pytest.mark.needs("numba-cuda", "toolkit")
 @pytest.mark.parametrize(("block", "order"), sampled(CASES, 4), ids=str)
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_the_kernel_assembles_with_few_spills(block, order):
     (one,), *_ = made(block, (512, 512, 512), order=order)
     code = sass.compiled(one.kernel, *one.arguments, compute_capability=(9, 0))

@@ -111,7 +111,7 @@ def test_gradients_that_are_no_numbers_stay_in_their_row_and_column(value):
 @pytest.mark.parametrize("format", [FP32, BF16], ids=str)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("columns", [24, 2 * 8192 + 8, 8192 + 3])
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 def test_a_cluster_takes_several_rows(columns, kind, format, monkeypatch):
     """More than have room at once, and where the last block has fewer columns than the others."""
     step, at_once = norm.ladder("rows_backward").step("clusters"), 1 if columns % 8 else 16 // format.itemsize
@@ -135,7 +135,7 @@ def test_a_block_takes_several_rows(columns, kind, format, monkeypatch):
 @pytest.mark.parametrize("format", [FP32, BF16], ids=str)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("columns", [8192 + 3, 2 * 8192 + 8, 65_540])
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_a_row_is_shared_by_a_cluster(columns, kind, format):
     """An odd number of rows, of which it takes two at once if it can, and a last block with fewer columns."""
     step = norm.ladder("rows").step("clusters")
@@ -160,7 +160,7 @@ def test_a_row_has_no_more_blocks_than_it_takes(columns, blocks):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("columns", [3, 53, 197, 614, 2051])
 @pytest.mark.parametrize("path", ["rows/unaligned", "rows_backward/wide"])
-@pytest.mark.sample(8)
+@pytest.mark.sample(5)
 def test_rows_may_begin_at_any_alignment(path, columns, kind, format):
     """Where all matrices begin at a vector, and where none does."""
     name, slug = path.split("/")
@@ -243,7 +243,7 @@ def on_host(X):
 
 @pytest.mark.long
 @pytest.mark.parametrize("run", [right, pytest.param(launched, marks=pytest.mark.needs("gpu"))])
-@pytest.mark.sample(7)
+@pytest.mark.sample(4)
 def test_a_step_is_right_on_random_problems(step, run):
     @settings(max_examples=PROBLEMS, phases=AS_DRAWN, deadline=None)
     @given(problem=problems(step), seed=st.integers(0, 2**16), format=st.sampled_from(step.formats))

@@ -160,7 +160,7 @@ def test_a_bias_is_added_to_each_row(name, sides, orders, batches, alpha, lies):
 @pytest.mark.parametrize("lies", BIASES)
 @pytest.mark.parametrize("name", ["bfloat16", "tf32"])
 @pytest.mark.parametrize("down", [False, True], ids=["C in rows", "C in columns"])
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 def test_a_bias_may_lie_otherwise_than_rows_of_the_result(name, down, lies):
     """Whose rows are pieces that the kernel reads two numbers at a time."""
     format, rng = FORMATS[name], np.random.default_rng(0)
@@ -261,7 +261,7 @@ def test_a_product_on_cuda_cores_is_right(orders, tiling, sides, factors, monkey
 @pytest.mark.parametrize("transpose_b", [False, True])
 @pytest.mark.parametrize("factors", [{}, {"alpha": -0.5, "beta": 2.0}], ids=str)
 @pytest.mark.parametrize("name", ["bfloat16", "tf32"])
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_a_product_in_parts_of_k_is_rounded_once(name, factors, transpose_b, monkeypatch):
     tiled = candidates.Candidate("general", Tiling(64, 64, 3), parts=8)
     monkeypatch.setattr(product, "choose_candidate", lambda *_: tiled)
@@ -300,7 +300,7 @@ def test_lines_at_odd_multiples_of_16_bytes_may_be_copied_first(copied, transpos
     ],
 )
 @pytest.mark.parametrize("slug", ["tiled", "register_tile", "vectorised", "tuned"])
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 def test_a_batch_takes_a_launch_for_all_its_matrices(slug, orders, batches, count, monkeypatch):
     monkeypatch.setattr(launches, "MAX_PLANES", 2)
     assert right_in_float32(monkeypatch, candidates.Candidate(slug), (20, 24, 36), orders, batches)

@@ -215,7 +215,7 @@ def test_another_gpu_takes_a_step_that_runs_there(capability, sms, shared_kib, l
 
 
 def test_images_that_tma_cannot_load_are_normalised_by_another_step():
-    one = norm.BatchForward(64, 8, 24, 24)
+    one = norm.BatchForward(16, 8, 24, 24)
     before = dict(zip(one.arrays, one.operands()))
     for layout in ("NCHW", "NHWC"):
         whole = cuda.to_device(np.concatenate([[0], before["x"].ravel()]).astype(np.float32))
