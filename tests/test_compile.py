@@ -38,11 +38,11 @@ SPILLS = {  # bytes that threads may spill whose bounds leave them few registers
     "norm/residual/s03_one_read": 8,
     "norm/residual_backward/s02_split": 28,
     "norm/residual_backward/s03_one_read": 4,
-    "norm/rows/s05_clusters": 48,
-    "norm/rows/s06_unaligned": 24,
+    "norm/rows/s06_clusters": 48,
+    "norm/rows/s05_unaligned": 24,
     "norm/rows_backward/s03_sums_first": 16,
     "norm/rows_backward/s05_warps": 88,
-    "softmax/backward/s05_clusters": 8,
+    "softmax/backward/s06_clusters": 8,
 }
 # on 9.0 `mma` converts 8-bit floats to float16
 SPILLS_OF_FLOAT8 = {"gemm/tensor/s03_pipelined": 200, "gemm/tensor/s04_copy_engine": 200}

@@ -1,5 +1,6 @@
 """The bench of numba_cuda_mlir: what it asks of that compiler, where it is installed, and its record."""
 
+import re
 from collections import Counter
 from importlib.util import find_spec
 
@@ -66,7 +67,10 @@ def test_the_record_has_each_kernel_of_a_step_once():
     rows = results.load("mlir").rows
     kernels = [row for row in rows if "kernel" in row]
     found = {(row["step"], row["kernel"]) for row in kernels}
-    assert len(found) == len(kernels) and {row["step"] for row in kernels} <= {step.path for step in mlir.steps()}
+    assert len(found) == len(kernels)
+    # a step that comes before another later on moves its number, and keeps its name
+    known = {f"{step.ladder.path}/{step.slug}" for step in mlir.steps()}
+    assert {re.sub(r"/s\d+_", "/", row["step"]) for row in kernels} <= known
     assert {row["outcome"] for row in kernels} == {mlir.AS_IT_IS, mlir.WITH_INSTRUCTIONS, mlir.FAILS}
     assert all(bool(row["reason"]) == (row["outcome"] == mlir.FAILS) for row in kernels)
     used_by = {row["instruction"]: row["used_by"] for row in rows if "instruction" in row}

@@ -10,7 +10,7 @@ Costs in passes over memory, each of which reads or writes the matrix once:
     2       passes in all
 
 Limited by waiting between two rows. If registers suffice, `s02_on_chip` is faster: its blocks end, and the next block
-has already requested its row. Rows of more than 226 KB are for `s05_clusters`.
+has already requested its row. Rows of more than 226 KB are for `s06_clusters`.
 
 Parts: `block_all_sum`, `block_all_sum2` of `labkit.parts.sums`; `copy_async`, `load_float32`, `load_shared`, `store` of
 `labkit.parts.vectors`.

@@ -9,7 +9,7 @@ Costs in passes over memory, each of which reads or writes a matrix once:
     0       merge_partials: one row per block
     3       passes in all
 
-Limited by memory. `s06_clusters` is for wide rows.
+Limited by memory. `s07_clusters` is for wide rows.
 
 Parts: `warp_all_sum` of `labkit.parts.sums`; `load`, `load_float32`, `store`, `store_float32` of
 `labkit.parts.vectors`.

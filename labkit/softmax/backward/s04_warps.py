@@ -5,7 +5,7 @@ Costs in passes over memory, each of which reads or writes a matrix once:
     3       warps: dy and y read, dx written
     3       passes in all
 
-Limited by memory. A lane keeps up to 16 values of both rows, so that these have at most 512. `s05_clusters` is for wide
+Limited by memory. A lane keeps up to 16 values of both rows, so that these have at most 512. `s06_clusters` is for wide
 rows.
 
 Parts: `warp_all_sum` of `labkit.parts.sums`; `load`, `store` of `labkit.parts.vectors`.

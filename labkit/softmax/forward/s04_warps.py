@@ -8,7 +8,7 @@ Costs in passes over memory, each of which reads or writes the matrix once:
     2       warps: read, written
     2       passes in all
 
-Limited by memory. A lane keeps up to 32 values, so that rows have at most 1024. `s05_clusters` is for wide rows.
+Limited by memory. A lane keeps up to 32 values, so that rows have at most 1024. `s06_clusters` is for wide rows.
 
 Parts: `warp_all_sum` of `labkit.parts.sums`; `load`, `store` of `labkit.parts.vectors`.
 """

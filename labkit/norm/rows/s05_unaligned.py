@@ -3,7 +3,7 @@
 A row of 50257 bfloat16 begins anywhere between two multiples of 8 bytes, and its neighbour elsewhere. Up to 3 values
 precede its first aligned vector of four, and up to 3 follow its last: one thread each loads, keeps and stores these.
 All others have vectors, as if the row began there. Some lanes of a warp share narrow rows, and a cluster of blocks wide
-ones, as in `s05_clusters`. Such rows are four apart: they begin at the same alignment, so that a thread has the same
+ones, as in `s06_clusters`. Such rows are four apart: they begin at the same alignment, so that a thread has the same
 columns of all, and loads their weights and biases once, one at a time.
 
 Costs in passes over memory, each of which reads or writes the matrix once:

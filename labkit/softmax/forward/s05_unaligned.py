@@ -3,17 +3,17 @@
 A row of 50257 bfloat16 begins anywhere between two multiples of 8 bytes, and its neighbour elsewhere. Up to 3 values
 precede its first aligned vector of four, and up to 3 follow its last: one thread each loads, keeps and stores these.
 All others have vectors, as if the row began there. Some lanes of a warp share a narrow row, and a cluster of blocks a
-wide one, as in `s05_clusters`.
+wide one, as in `s06_clusters`.
 
-Costs in passes over memory, each of which reads or writes a matrix once:
+Costs in passes over memory, each of which reads or writes the matrix once:
 
-    3       unaligned: dy and y read, dx written
-    3       passes in all
+    2       unaligned: read, written
+    2       passes in all
 
-Limited by memory. A thread keeps up to 16 values of both rows.
+Limited by memory. A thread keeps up to 32 values.
 
-Parts: `block_all_sum`, `group_all_sum` of `labkit.parts.sums`; `load_one`, `load_raw`, `store`, `store_one`, `unpack`
-of `labkit.parts.vectors`.
+Parts: `group_all_sum` of `labkit.parts.sums`; `load_one`, `load_raw`, `store`, `store_one`, `unpack` of
+`labkit.parts.vectors`.
 """
 
 import numpy as np
@@ -21,22 +21,23 @@ import numpy as np
 from labkit import cuda, ptx
 from labkit.formats import FP32
 from labkit.ladder import Launch, TooLarge
-from labkit.parts.sums import block_all_sum, group_all_sum
+from labkit.parts.sums import group_all_sum
 from labkit.parts.vector_widths import inner_width, specialise_vectors, word_view
 from labkit.parts.vectors import load_one, load_raw, store, store_one, unpack
-from labkit.softmax.backward import EXAMPLES, LONG, ODD, sizes_of_widths
+from labkit.softmax.forward import EXAMPLES, LONG, ODD, sizes_of_widths
+from labkit.softmax.online import LOWEST_FLOAT32, block_max_and_sum, exp, group_max
 
 EXAMPLES = (*EXAMPLES, (5, 2), (9, 333))  # of all alignments, and rows that end before their first vector
 BENCHED = (*sizes_of_widths(*ODD), *LONG)  # timed sizes
 COMPARED = BENCHED[1]  # the timed size by which steps are compared
-LARGEST = (1, 131072), (1, 65536)  # also tested: the most work per thread
+LARGEST = (1, 262144), (1, 32768)  # also tested: the most work per thread
 CLUSTER = 8  # blocks per row
 CLUSTER_SIZES = 1, 2, 4, 8
 WIDTH = 4  # values per vector
 ELEMENT = np.float32  # element type of rows
 WORD = np.float32 if ELEMENT is np.float32 else np.uint32  # type of a register
 WORDS = WIDTH if ELEMENT is np.float32 or WIDTH == 1 else WIDTH // 2  # registers per vector
-VECTORS, VALUES = 4, 16  # vectors and values per thread and row
+VECTORS, VALUES = 8, 32  # vectors and values per thread
 ROWS = 1  # per block
 LANES, MIN_LANES = 32, 8  # per row, if a warp has several: at least one for each single value
 WARP, WARPS, MAX_WARPS = 32, 8, 32  # threads per warp; warps per block of several rows, and the most
@@ -45,18 +46,16 @@ SM_THREADS = 1024  # with 64 registers each
 
 
 @cuda.jit
-def unaligned(dy, y, dx, columns):
-    dy_words = cuda.local.array((VECTORS, WORDS), WORD)
-    y_words = cuda.local.array((VECTORS, WORDS), WORD)
-    dy_reg = cuda.local.array(WIDTH, np.float32)
-    y_reg = cuda.local.array(WIDTH, np.float32)
-    warp_partials = cuda.shared.array(MAX_WARPS, np.float32)
-    block_partials = cuda.shared.array(CLUSTER, np.float32)
+def unaligned(x, y, columns):
+    x_words = cuda.local.array((VECTORS, WORDS), WORD)
+    x_reg = cuda.local.array(WIDTH, np.float32)
+    warp_partials = cuda.shared.array((2, MAX_WARPS), np.float32)
+    block_partials = cuda.shared.array((2, CLUSTER), np.float32)
     t, threads, rank = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockDim.x), np.uint32(ptx.cluster_rank())
     row = np.uint32(cuda.blockIdx.x // CLUSTER)
     if ROWS > 1:
         row, t, threads = np.uint32(cuda.blockIdx.x * ROWS + t // LANES), np.uint32(t % LANES), np.uint32(LANES)
-    columns = columns if row < dy.shape[0] else np.uint32(0)
+    columns = columns if row < x.shape[0] else np.uint32(0)
     # -- aligned vectors of the row, shared by the cluster, and single values at its ends --
     head = min(np.uint32(np.uint32(np.uint32(0) - row * columns) % WIDTH), columns)
     vectors = np.uint32((columns - head) // WIDTH)
@@ -66,44 +65,56 @@ def unaligned(dy, y, dx, columns):
     first = np.uint32(head + WIDTH * first)
     has_single = rank == 0 and t < columns - WIDTH * vectors
     single_i = t if t < head else np.uint32(t + WIDTH * vectors)
-    # -- load both rows --
-    single_dy = single_y = np.float32(0)
+    # -- load the row --
+    single = LOWEST_FLOAT32
     for k in range(VECTORS):
         v = np.uint32(k * threads + t)
         if v < count:
-            load_raw(dy, row, first + WIDTH * v, dy_words[k])
-            load_raw(y, row, first + WIDTH * v, y_words[k])
+            load_raw(x, row, first + WIDTH * v, x_words[k])
     if has_single:
-        single_dy, single_y = load_one(dy, row, single_i), load_one(y, row, single_i)
+        single = load_one(x, row, single_i)
     if CLUSTER > 1:
         ptx.cluster_sync()
-    # -- their sum --
-    row_sum = single_y * single_dy
+    # -- maximum and sum --
+    row_max, row_sum = max(LOWEST_FLOAT32, single), np.float32(0)
     for k in range(VECTORS):
         if np.uint32(k * threads + t) < count:
-            unpack(dy_words[k], dy_reg)
-            unpack(y_words[k], y_reg)
+            unpack(x_words[k], x_reg)
             for e in range(WIDTH):
-                row_sum += y_reg[e] * dy_reg[e]
-    row_sum = group_all_sum(row_sum, LANES) if ROWS > 1 else block_all_sum(row_sum, warp_partials)
+                row_max = max(row_max, x_reg[e])
+    row_max = group_max(row_max, LANES)
+    if has_single:
+        row_sum += exp(single - row_max)
+    for k in range(VECTORS):
+        if np.uint32(k * threads + t) < count:
+            unpack(x_words[k], x_reg)
+            for e in range(WIDTH):
+                row_sum += exp(x_reg[e] - row_max)
+    row_sum = group_all_sum(row_sum, LANES)
+    if ROWS == 1:
+        row_max, row_sum = block_max_and_sum(row_max, row_sum, warp_partials)
+    # -- exchange within the cluster --
     if CLUSTER > 1:
         if t < CLUSTER:
-            ptx.cluster_store(block_partials, rank, t, row_sum)
+            ptx.cluster_store(block_partials, (0, rank), t, row_max)
+            ptx.cluster_store(block_partials, (1, rank), t, row_sum)
         ptx.cluster_sync()
+        for block in range(CLUSTER):
+            row_max = max(row_max, block_partials[0, block])
         row_sum = np.float32(0)
         for block in range(CLUSTER):
-            row_sum += block_partials[block]
-    # -- write dx --
+            row_sum += block_partials[1, block] * exp(block_partials[0, block] - row_max)
+    # -- write y --
+    scale = np.float32(1) / row_sum
     for k in range(VECTORS):
         v = np.uint32(k * threads + t)
         if v < count:
-            unpack(dy_words[k], dy_reg)
-            unpack(y_words[k], y_reg)
+            unpack(x_words[k], x_reg)
             for e in range(WIDTH):
-                y_reg[e] *= dy_reg[e] - row_sum
-            store(dx, row, first + WIDTH * v, y_reg)
+                x_reg[e] = exp(x_reg[e] - row_max) * scale
+            store(y, row, first + WIDTH * v, x_reg)
     if has_single:
-        store_one(dx, row, single_i, single_y * (single_dy - row_sum))
+        store_one(y, row, single_i, exp(single - row_max) * scale)
 
 
 def geometry(columns: int) -> tuple[int, int, int]:
@@ -119,14 +130,14 @@ def geometry(columns: int) -> tuple[int, int, int]:
     raise TooLarge(f"a row has {columns} values, and a cluster keeps {max(CLUSTER_SIZES) * MAX_THREADS * VALUES}")
 
 
-def launches(dy, y, dx, problem, format=FP32):
-    """Return the launch for dx."""
-    problem.check(dy, y, dx, dtype=format.dtype)
-    width, (blocks, threads, rows) = inner_width(dy, y, dx), geometry(problem.columns)
+def launches(x, y, problem, format=FP32):
+    """Return the launch for y."""
+    problem.check(x, y, dtype=format.dtype)
+    width, (blocks, threads, rows) = inner_width(x, y), geometry(problem.columns)
     row_threads = blocks * threads // rows
     constants = {"VECTORS": -(-problem.columns // (width * row_threads)), "CLUSTER": blocks, "ROWS": rows}
     constants["LANES"] = min(WARP, row_threads)
     bounds = threads, SM_THREADS // threads
     kernel = specialise_vectors(unaligned, format.dtype, width, bounds=bounds, cluster=blocks, **constants)
-    arrays = *(word_view(X, width) for X in (dy, y, dx)), np.uint32(problem.columns)
+    arrays = *(word_view(X, width) for X in (x, y)), np.uint32(problem.columns)
     return [Launch(kernel, -(-problem.rows // rows) * blocks, threads, arrays)]
