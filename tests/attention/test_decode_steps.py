@@ -76,6 +76,7 @@ def test_a_step_costs_what_its_docstring_says(step):
     assert 0 <= traces[0].shared_bytes - step.shared_bytes <= 1024  # for a word that all warps of a block read
 
 
+@pytest.mark.sample(1)
 def test_no_key_is_read_that_no_sequence_has_and_each_other_once(step):
     problem = Problem(5, 8, 1, 64, 90, 2, page=16, ragged=True)
     (trace, *_) = ran(step, problem).traces

@@ -58,7 +58,7 @@ def check_steps(steps, problem, seed, run=simulated):
 
 @pytest.mark.parametrize("run", [simulated, pytest.param(launched, marks=pytest.mark.needs("gpu"))])
 @pytest.mark.parametrize(("ladder", "step"), STEPS, ids=lambda one: getattr(one, "name", None))
-@pytest.mark.sample(15)
+@pytest.mark.sample(11)
 def test_steps_are_right_on_random_problems(ladder, step, run):
     """Each step has its share of the problems; in `make test-long` others of its ladder compute each of them too."""
 

@@ -14,7 +14,7 @@ from isolated import Worker
 from random_source import mutants, sentences
 
 MINUTES = float(os.environ.get("FUZZ_MINUTES", 0))
-EXAMPLES = 120
+EXAMPLES = 80
 SOURCES = {"sentences": sentences(), "mutants": mutants()}
 LAUNCHES = [
     {},

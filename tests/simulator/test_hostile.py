@@ -442,6 +442,7 @@ def worker():
     worker.end()
 
 
+@pytest.mark.sample(15)
 @pytest.mark.parametrize("name", ALL)
 def test_a_hostile_kernel_is_refused_or_stopped(name, worker):
     text, launch = ALL[name]

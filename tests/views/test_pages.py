@@ -507,7 +507,7 @@ def test_the_table_holds_the_steps_and_marks_the_one_shown(show, pages):
 
 @pytest.mark.parametrize("name", VIEWS)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.sample(8)
+@pytest.mark.sample(5)
 def test_every_view_is_drawn_in_both_themes_and_fits_a_narrow_page(show, name, scheme):
     page = show(name, width=480, color_scheme=scheme)
     background = page.evaluate("() => getComputedStyle(document.querySelector('.labkit-view')).backgroundColor")
@@ -605,14 +605,14 @@ def go_through(page):
 
 @pytest.mark.parametrize("name", VIEWS)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.sample(8)
+@pytest.mark.sample(5)
 def test_text_in_pictures_stands_out_and_is_not_small(show, name, scheme):
     page = show(name, width=930, script=CONTRAST, color_scheme=scheme)
     go_through(page)
     assert page.evaluate("() => [...new Set([...weak, ...small])]") == []
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", ["tiling", "schedule", "landscape", "inspector", "passes", "walks"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_forced_colours_leave_pictures_legends_and_the_current_line(show, name, scheme):
@@ -650,7 +650,7 @@ MEASURE = """() => {
 
 
 @pytest.mark.parametrize("name", VIEWS)
-@pytest.mark.sample(8)
+@pytest.mark.sample(5)
 def test_a_picture_and_its_controls_fit_one_screen(show, name):
     page = show(name, width=930, height=LOWER)
     assert page.evaluate(MEASURE) <= LOWER

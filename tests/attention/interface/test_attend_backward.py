@@ -17,6 +17,7 @@ SETTINGS = settings(max_examples=60 if WHOLE else 3, phases=[Phase.generate], de
 GRADIENTS = "dQ", "dK", "dV"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("format", FORMATS, ids=str)
 def test_gradients_are_right_on_random_problems(format):
     @SETTINGS
