@@ -94,12 +94,18 @@ def bind_problem(
     call: Callable, problem: Problem, format: Format, left_out: Sequence[str] = (), **options
 ) -> tuple[Operation, dict[str, np.ndarray]]:
     """Return the operation of a call for a problem, and random operands by their names; see `tune_problem`."""
+    operation = operation_of(call, problem, format, **options)
+    arrays = [X for X in problem.operands(format)[:-1] if X is not None]
+    operands = {name: X for name, X in zip(operation.arrays, arrays, strict=True) if name not in left_out}
+    return operation, operands
+
+
+def operation_of(call: Callable, problem: Problem, format: Format, **options) -> Operation:
+    """Return the operation of a call for a problem, whose sizes are options of the call."""
     kind = call.operation
     names = {field.name for field in fields(kind)}
     options = {name: value for name, value in problem.fields.items() if name in names} | options
-    arrays = [X for X in problem.operands(format)[:-1] if X is not None]
-    operands = {name: X for name, X in zip(kind.arrays, arrays, strict=True) if name not in left_out}
-    return kind(**options, format=str(format)), operands
+    return kind(**options, format=str(format))
 
 
 def warm(operation: Operation, operands: Mapping[str, np.ndarray]) -> None:

@@ -4,8 +4,8 @@ Each row stands beside the baselines of its own run. Rows are stored as they com
 continued: the bench takes an hour, and may end anywhere.
 """
 
+from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 from statistics import geometric_mean
@@ -26,6 +26,8 @@ from labkit.bench import (
 )
 from labkit.bench.shapes.models import Case, cases
 from labkit.calls.plan import make_plan
+from labkit.calls.tuner import operation_of
+from labkit.conv.interface.convolution import ConvByProblem
 
 NAME, TITLE = "shapes", "Calls on shapes of models"
 UNUSED = "lengths", "table"  # arrays of ragged sequences and of pages, which no case has
@@ -84,21 +86,17 @@ def measure(case: Case) -> list[dict]:
 
 def _contender(name: str) -> _harness.Contender:
     """Return the launch of a call that takes its arrays in the order of its problem's operands."""
-    package, _, call = name.partition(".")
-    kind = getattr(import_module(f"labkit.{package}"), call).operation
-    names = {field.name for field in fields(kind)}
+    package, _, call_name = name.partition(".")
+    call = getattr(import_module(f"labkit.{package}"), call_name)
 
     def launch_call(problem, format, *operands):
         arrays = [X for X in operands if hasattr(X, "dtype")]
         if package == "gemm":
-            operation, order = kind(transpose_b=True, format=format), ("A", "B", "C")
+            operation, order = call.operation(transpose_b=True, format=format), ("A", "B", "C")
         elif package == "conv":
-            from labkit.conv.interface.convolution import ConvByProblem
-
             operation, order = ConvByProblem(problem, format), ConvByProblem.arrays
         else:
-            options = {name: value for name, value in problem.fields.items() if name in names}
-            operation, order = kind(**options, format=str(format)), kind.arrays
+            operation, order = operation_of(call, problem, format), call.operation.arrays
         named = {name: X for name, X in zip(order, arrays, strict=True) if name not in UNUSED}
         plan = make_plan(operation, named)
         return lambda stream: plan(stream=stream)
@@ -108,17 +106,18 @@ def _contender(name: str) -> _harness.Contender:
 
 def print_summary(title: str, rows: list[dict]) -> None:
     """Print the mean of each call and format, relative to the fastest baseline, then the slow problems."""
-    worst = {}
+    by_case = defaultdict(list)
     for row in rows:
-        if "baseline" in row and row["ratio"] < worst.get(_key(row), row)["ratio"] + 1e-9:
-            worst[_key(row)] = row
+        if "baseline" in row:
+            by_case[_key(row)].append(row)
+    worst = [min(found, key=lambda row: row["ratio"]) for found in by_case.values()]
     means = []
-    for call, dtype in dict.fromkeys((row["call"], row["dtype"]) for row in worst.values()):
-        ratios = [row["ratio"] for row in worst.values() if (row["call"], row["dtype"]) == (call, dtype)]
+    for call, dtype in dict.fromkeys((row["call"], row["dtype"]) for row in worst):
+        ratios = [row["ratio"] for row in worst if (row["call"], row["dtype"]) == (call, dtype)]
         figures = {"problems": len(ratios), "mean": geometric_mean(ratios), "worst": min(ratios)}
         means.append({"call": call, "dtype": dtype, **figures})
     _record.print_table(title, means, {"call": "", "dtype": "", "problems": "d", "mean": ".2f", "worst": ".2f"})
-    slow = sorted((row for row in worst.values() if row["ratio"] < SLOW), key=lambda row: row["ratio"])
+    slow = sorted((row for row in worst if row["ratio"] < SLOW), key=lambda row: row["ratio"])
     columns = {"ratio": ".2f", "call": "", "dtype": "", "problem": "", "model": "", "baseline": "", "time_ms": ".4f"}
     _record.print_table(f"Below {SLOW} of the fastest baseline", slow, columns)
 

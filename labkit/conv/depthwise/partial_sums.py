@@ -1,4 +1,7 @@
-"""Second launch of a gradient of filters: it adds the parts in a fixed order, so every run gives the same bits."""
+"""Sums of a gradient of filters, over a block and, in a second launch, over all blocks.
+
+Both add in a fixed order, so every run gives the same bits.
+"""
 
 from functools import cache
 
@@ -11,6 +14,31 @@ from labkit.ladder import Launch
 
 LANES, ROWS = 32, 16  # of a block: elements, and threads that share the parts of one
 ELEMENT, FORMAT = np.float32, ptx.BF16  # of the result; of 16-bit numbers
+TAPS, CHANNELS = 9, 4  # of a filter; of a thread
+
+
+@cuda.jit(device=True)
+def add_over_block(acc, sums):
+    """Add `acc[tap, channel]` of all threads of a lane, in pairs: thread 0 has the sums. All threads must call.
+
+    `sums` is shared memory for the numbers of half of the threads.
+    """
+    lane, thread = np.uint32(cuda.threadIdx.x), np.uint32(cuda.threadIdx.y)
+    lanes, count = np.uint32(cuda.blockDim.x), np.uint32(cuda.blockDim.y)
+    stride = np.uint32((count + np.uint32(1)) // np.uint32(2) * lanes)
+    while count > 1:
+        half = np.uint32((count + np.uint32(1)) // np.uint32(2))
+        if half <= thread < count:
+            for tap in range(TAPS):
+                for v in range(CHANNELS):
+                    sums[np.uint32(tap * CHANNELS + v) * stride + (thread - half) * lanes + lane] = acc[tap, v]
+        cuda.syncthreads()
+        if thread + half < count:
+            for tap in range(TAPS):
+                for v in range(CHANNELS):
+                    acc[tap, v] += sums[np.uint32(tap * CHANNELS + v) * stride + thread * lanes + lane]
+        cuda.syncthreads()
+        count = half
 
 
 @cuda.jit

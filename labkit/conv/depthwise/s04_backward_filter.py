@@ -24,7 +24,7 @@ import numpy as np
 from labkit import cuda, specialise
 from labkit.arrays.views import slice_rows
 from labkit.conv.depthwise import DEPTHWISE
-from labkit.conv.depthwise.partial_sums import sum_parts
+from labkit.conv.depthwise.partial_sums import add_over_block, sum_parts
 from labkit.conv.depthwise.phases import phases
 from labkit.conv.depthwise.tiling import Tiling, best_filter_tiling, make_image, make_strips
 from labkit.conv.depthwise.vectors import (
@@ -134,21 +134,7 @@ def backward_filter(x, y, parts, x_at, y_at, strip, top, left, flipped):
         item = np.uint32(item + num_parts * block_rows)
 
     # -- sum of the block, in pairs of threads --
-    stride = np.uint32((block_rows + np.uint32(1)) // np.uint32(2) * lanes)
-    count = block_rows
-    while count > 1:
-        half = np.uint32((count + np.uint32(1)) // np.uint32(2))
-        if half <= thread < count:
-            for tap in range(TAPS):
-                for v in range(CHANNELS):
-                    sums[np.uint32(tap * CHANNELS + v) * stride + (thread - half) * lanes + lane] = acc[tap, v]
-        cuda.syncthreads()
-        if thread + half < count:
-            for tap in range(TAPS):
-                for v in range(CHANNELS):
-                    acc[tap, v] += sums[np.uint32(tap * CHANNELS + v) * stride + thread * lanes + lane]
-        cuda.syncthreads()
-        count = half
+    add_over_block(acc, sums)
     if thread == 0 and lane_exists:
         for tap in range(TAPS):
             for v in range(CHANNELS):
@@ -191,4 +177,5 @@ def specialise_tiling(tiling: Tiling, format, R, S, stride_h, stride_w, offset):
     sizes = {"R": R, "S": S, "STRIDE_H": stride_h, "STRIDE_W": stride_w, "OFFSET": offset}
     vectors = -(-(offset + (tiling.columns - 1) * stride_w + S) // tiling.unit)
     shape = {"UNIT": tiling.unit, "COLUMNS": tiling.columns, "VECTORS": vectors}
+    shape |= {"CHANNELS": tiling.channels, "TAPS": R * S}
     return specialise(bounded, **sizes, **shape, **vector_constants(format, tiling.width))

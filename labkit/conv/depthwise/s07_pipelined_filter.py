@@ -21,7 +21,7 @@ import numpy as np
 
 from labkit import cuda, ptx, specialise
 from labkit.conv.depthwise import DEPTHWISE, RING_BENCHED, RING_EXAMPLES, RING_FIELDS
-from labkit.conv.depthwise.partial_sums import sum_parts
+from labkit.conv.depthwise.partial_sums import add_over_block, sum_parts
 from labkit.conv.depthwise.phases import phases
 from labkit.conv.depthwise.rings import copy_row, read_row
 from labkit.conv.depthwise.tiling import THREADS, Tiling, best_ring_tiling, make_image, make_strips, rows_ahead
@@ -146,21 +146,7 @@ def pipelined_filter(x, y, parts, x_at, y_at, strip, top, left, flipped):
 
     # -- sum of the block, in pairs of threads; sums lie where the ring was --
     cuda.syncthreads()
-    stride = np.uint32((block_rows + np.uint32(1)) // np.uint32(2) * lanes)
-    count = block_rows
-    while count > 1:
-        half = np.uint32((count + np.uint32(1)) // np.uint32(2))
-        if half <= thread < count:
-            for tap in range(TAPS):
-                for v in range(CHANNELS):
-                    sums[np.uint32(tap * CHANNELS + v) * stride + (thread - half) * lanes + lane] = acc[tap, v]
-        cuda.syncthreads()
-        if thread + half < count:
-            for tap in range(TAPS):
-                for v in range(CHANNELS):
-                    acc[tap, v] += sums[np.uint32(tap * CHANNELS + v) * stride + thread * lanes + lane]
-        cuda.syncthreads()
-        count = half
+    add_over_block(acc, sums)
     if thread == 0 and lane_exists:
         for tap in range(TAPS):
             for v in range(CHANNELS):
@@ -196,4 +182,5 @@ def specialise_tiling(tiling: Tiling, format, R, S, stride_h, stride_w):
     vectors = ((tiling.columns - 1) * stride_w + S) * stride_h + tiling.columns
     sizes = {"R": R, "S": S, "STRIDE_H": stride_h, "STRIDE_W": stride_w, "COLUMNS": tiling.columns}
     sizes |= {"WORDS": tiling.width // 2, "AHEAD": rows_ahead(tiling, vectors)}
+    sizes |= {"CHANNELS": tiling.width, "TAPS": R * S}
     return specialise(bounded, FORMAT=format.number, **sizes)
